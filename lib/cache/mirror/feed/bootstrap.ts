@@ -61,6 +61,8 @@ export interface LoadRequest {
 export interface Loaded {
   readonly revision: Revision
   readonly trees: ReadonlyMap<string, BTree<KeyValue>>
+  /** All keys that were read. */
+  readonly count: number
   /** Keys that belong to none of the keyspaces. */
   readonly unmatched: number
   /** Some of the newest entries, as etcd sent them, the newest last. */
@@ -145,7 +147,8 @@ class Load {
   finish(revision: Revision): Loaded {
     const trees = new Map<string, BTree<KeyValue>>()
     for (const [name, builder] of this.#builders) trees.set(name, builder.finish())
-    return { revision, trees, unmatched: this.#unmatched, newest: this.#newest }
+    const count = this.#entries
+    return { revision, trees, count, unmatched: this.#unmatched, newest: this.#newest }
   }
 
   /** The entry as it is kept. */

@@ -325,6 +325,8 @@ export class Feed implements StreamTarget {
         keyspace.handle('restored')
       }
       for (const entry of loaded.newest) context.landmarks.noteRead(entry)
+      const { revision: at, count } = loaded
+      context.landmarks.noteContents({ range: this.range, at, count })
       this.#changed = loaded.revision
       // Reads that wait for this revision must find its contents.
       this.progress.restart(loaded.revision)

@@ -4,9 +4,12 @@
  *
  *  Each is asked for at its own revision, where nothing can have changed since. Where that is
  *  compacted, the newest state of the key still tells: it is the same, or newer (which says
- *  nothing), or could not be. */
+ *  nothing), or could not be.
+ *
+ *  Contents that were read do not say what was deleted last before. Another history that has it
+ *  still, or anything else, has another number of keys at the revision of the read. */
 
-import { type Key, type Revision, singleKey } from '@watchglass/base'
+import { type Key, type KeyRange, type Revision, singleKey } from '@watchglass/base'
 import type { RangeRequest, RangeResponse, ResponseHeader, RevisionChanges } from '@watchglass/etcd'
 import type { KeyValue } from '@watchglass/store'
 
@@ -22,12 +25,21 @@ interface Landmark {
   readonly entry?: KeyValue | undefined
 }
 
+/** Contents that were read whole. */
+interface ReadContents {
+  readonly range: KeyRange
+  readonly at: Revision
+  readonly count: number
+}
+
 /** Asks etcd; `expired` where it has compacted the revision. */
 export type AskLandmark = (request: RangeRequest) => Promise<RangeResponse | 'expired'>
 
 export class Landmarks {
   #puts: Landmark[] = []
   #deletes: Landmark[] = []
+  /** By the first key of its range. */
+  readonly #reads = new Map<Key, ReadContents>()
 
   /** Takes the last change of a batch. */
   note({ revision: at, changes }: RevisionChanges): void {
@@ -47,16 +59,25 @@ export class Landmarks {
     this.#puts.sort((a, b) => a.at - b.at)
   }
 
+  /** Takes how much a range had at a revision. */
+  noteContents(contents: ReadContents): void {
+    this.#reads.set(contents.range.start, contents)
+  }
+
   /** Another history has begun. */
   clear(): void {
     this.#puts = []
     this.#deletes = []
+    this.#reads.clear()
   }
 
   /** Header of an answer that shows another history; undefined if none does. */
   async contradiction(ask: AskLandmark): Promise<ResponseHeader | undefined> {
     const all = [...this.#puts, ...this.#deletes]
-    const headers = await Promise.all(all.map(landmark => contradictionOf(landmark, ask)))
+    const headers = await Promise.all([
+      ...all.map(landmark => contradictionOf(landmark, ask)),
+      ...[...this.#reads.values()].map(contents => otherContents(contents, ask)),
+    ])
     return headers.find(header => header !== undefined)
   }
 }
@@ -76,6 +97,14 @@ async function contradictionOf(
   const now = await ask(request)
   if (now === 'expired') return undefined
   return mayBeLater(landmark, now.entries[0]) ? undefined : now.header
+}
+
+async function otherContents(
+  { range, at, count }: ReadContents,
+  ask: AskLandmark,
+): Promise<ResponseHeader | undefined> {
+  const then = await ask({ range, revision: at, limit: 1 })
+  return then === 'expired' || then.count === count ? undefined : then.header
 }
 
 function isSame({ entry }: Landmark, found: KeyValue | undefined): boolean {

@@ -68,6 +68,25 @@ t.test('a key that was deleted and is there tells, too', async t => {
   t.equal(contentsOf(await read(mirror, 'a')).entries.length, 4)
 })
 
+t.test('a key that was deleted before the contents were read, and is there, tells', async t => {
+  const fixture = await createReadyFixture()
+  const { etcd, mirror, counts, clock } = fixture
+  for (let at = 2; at <= 5; at++) etcd.put({ [`/r/a/${at}`]: 'x' })
+  // The mirror reads all again after the last deletion, so that no event has told of it.
+  etcd.write({ '/r/a/5': undefined })
+  etcd.compacted = etcd.revision
+  etcd.lastWatch.fail('expired')
+  await clock.advance(300)
+  etcd.lastWatch.accept()
+  await clock.advance(300)
+  t.equal(mirror.proven('a'), 6)
+  etcd.compacted = 0
+  restorePast(etcd, 20, { '/r/b/other': 'x' })
+  await reconnect(fixture)
+  t.equal(counts.get('newEpoch'), 1)
+  t.equal(contentsOf(await read(mirror, 'a')).entries.length, 4)
+})
+
 t.test('changes where nothing changed are another history', async t => {
   const fixture = await createReadyFixture()
   const { etcd, mirror, counts } = fixture
