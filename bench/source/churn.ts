@@ -1,5 +1,5 @@
-/** The cluster that a bench of the source reads: pods, and writes that never rest, each stamped with
- *  its moment. */
+/** The cluster that the bench reads: pods, and writes that never rest, each stamped with its
+ *  moment. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApiClient } from './api-client.ts'

@@ -154,7 +154,7 @@ function report(): LagsReport {
 
 const bookmark = Buffer.from('\n\bBOOKMARK', 'latin1')
 
-/** Of a WatchEvent, whose first field is its type. */
+/** Reads a WatchEvent, whose first field is its type. */
 function isEndOfInitialEvents(frame: Buffer): boolean {
   return (
     frame.subarray(0, bookmark.length).equals(bookmark) &&

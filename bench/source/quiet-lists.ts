@@ -1,5 +1,6 @@
-/** How long consistent lists of a resource wait that nobody writes to, while something else is
- *  written: what they must not be older than moves, and no event says that nothing was missed. */
+/** The wait of consistent lists of a resource that nobody writes to, while something else is
+ *  written: the revision that they must not be older than moves, and no event says that nothing was
+ *  missed. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { median } from '../bench.ts'

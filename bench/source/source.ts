@@ -1,16 +1,16 @@
-/** What an API server has to do for a hundred clients with informers on twenty resources of a
- *  cluster that never rests: asked by them directly, and by a Watchglass that mirrors it without its
- *  etcd, which they ask instead. Then the wait of consistent lists of a large resource that nobody
- *  writes to, and the memory of both kinds of mirror.
+/** The work of an API server for a hundred clients with informers on twenty resources of a cluster
+ *  that never rests: asked by them directly, and by a Watchglass that mirrors it without its etcd,
+ *  which they ask instead. Then the wait of consistent lists of a large resource that nobody writes
+ *  to, and the memory of both kinds of mirror.
  *
- *  The upstream is a stand-in of our own, so that the bench runs anywhere; `--against URL --pid PID`
- *  measures a real kube-apiserver on this machine, with the bearer token in the file
- *  `UPSTREAM_TOKEN_FILE`, its certificate authority in `UPSTREAM_CA`, and, for the memory of a
- *  mirror of its etcd, that one's address in `UPSTREAM_ETCD`. Pods are created in its namespace
+ *  The upstream is a stand-in of ours, so that the bench runs anywhere. `--against URL --pid PID`
+ *  measures a real kube-apiserver on this machine: its bearer token is in the file
+ *  UPSTREAM_TOKEN_FILE, its certificate authority in UPSTREAM_CA, and UPSTREAM_ETCD is the address
+ *  of its etcd, for the memory of a mirror of that. Pods are created in the namespace
  *  watchglass-bench, and stay.
  *
- *  Whatever goes to the upstream but the writes of the bench passes a relay that counts bytes. Of
- *  the processor's time, that of the writes alone is subtracted: it is measured first. */
+ *  All requests but the writes of the bench pass a relay that counts bytes. The processor's time of
+ *  the writes alone is measured first, and subtracted. */
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'

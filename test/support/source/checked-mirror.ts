@@ -153,6 +153,16 @@ export class CheckedMirror {
       : (this.#histories[history]?.changes ?? [])
   }
 
+  /** True for the history that was told, and for a later one with the same changes up to the
+   *  position: between the backup and the position neither has any. */
+  #sharesUntil(history: number, position: number): boolean {
+    const later = this.#histories.slice(this.#history + 1, history + 1)
+    const from = Math.min(position, ...later.map(one => one.from))
+    return [this.#history, history].every(
+      one => !this.#changesOf(one).some(({ revision }) => revision > from && revision <= position),
+    )
+  }
+
   #applied(batch: Batch): void {
     this.events++
     const position = this.#position
@@ -168,7 +178,7 @@ export class CheckedMirror {
     })
     // A restored backup may share all that was told.
     for (let history = this.#history; history < this.#histories.length; history++) {
-      if (history > this.#history && (this.#histories[history]?.from ?? 0) < position) break
+      if (!this.#sharesUntil(history, position)) break
       const next = this.#changesOf(history).find(({ revision }) => revision > position)
       if (next?.revision !== batch.revision) continue
       const happened = `${next.name} ${next.type === 'DELETED' ? '-' : next.value}`
@@ -185,7 +195,7 @@ export class CheckedMirror {
     const position = this.#position
     if (position === undefined || revision <= position) return
     for (let history = this.#history; history < this.#histories.length; history++) {
-      if (history > this.#history && (this.#histories[history]?.from ?? 0) < position) break
+      if (!this.#sharesUntil(history, position)) break
       const missed = this.#changesOf(history).find(
         change => change.revision > position && change.revision <= revision,
       )
