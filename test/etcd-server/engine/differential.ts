@@ -11,7 +11,11 @@ import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { startEtcd } from '../../support/etcd/etcd-cluster.ts'
 import { type Answer, comparable, RawEtcd } from '../../support/etcd/raw-etcd.ts'
 import type { Program } from '../../support/etcd/real-etcd.ts'
-import { startTestReplica, type TestReplica } from '../../support/etcd/test-replica.ts'
+import {
+  startTestReplica,
+  type TestReplica,
+  type TestReplicaOptions,
+} from '../../support/etcd/test-replica.ts'
 import { type Call, Calls } from './operations.ts'
 import { WatchPair } from './watch-pair.ts'
 
@@ -56,9 +60,10 @@ export async function startEngine(t: Test): Promise<string> {
 export async function startReplicaPair(
   t: Test,
   etcd: Program,
+  options: TestReplicaOptions = {},
 ): Promise<Pair & { replica: TestReplica }> {
   const [bare, behind] = await Promise.all([startEtcd(t, etcd), startEtcd(t, etcd)])
-  const replica = await startTestReplica(t, behind.endpoints)
+  const replica = await startTestReplica(t, behind.endpoints, options)
   await replica.ready()
   const realAddress = String(bare.endpoints[0]).replace('http://', '')
   const real = new RawEtcd(realAddress)
