@@ -20,8 +20,8 @@ export function valueFromJson(text: string, shape?: DataShape): Value {
 }
 
 /** The JSON text of a value, members in their order; times, durations, bytes, and integers beyond
- *  2^53 are texts, as in protobuf's JSON. Throws a `CelError` where there is none: of NaN, of
- *  functions, and of what is larger than the largest body that an API server takes. */
+ *  2^53 are texts, as in protobuf's JSON. Throws a `CelError` where there is none: of NaN, and of
+ *  what is larger than the largest body that an API server takes. */
 export function jsonFromValue(value: Value): string {
   return textInOrder(jsonOf(value, { areTexts: true }))
 }

@@ -49,7 +49,14 @@ t.test('a number is what its text says, or what the schema says', async t => {
 
 t.test('a text that is no JSON, or of another type, is an error of the language', async t => {
   for (const text of ['', '{', '[1,]', 'nil', '[1] 2', `${'['.repeat(20_000)}`]) {
-    t.throws(() => valueFromJson(text), CelError, text.slice(0, 9))
+    try {
+      valueFromJson(text)
+      t.fail(`taken: ${text.slice(0, 9)}`)
+    } catch (error) {
+      t.ok(error instanceof CelError, text.slice(0, 9))
+    }
   }
-  t.throws(() => valueFromJson('"a"', shapeOf({ type: 'integer' })), /expected int, got string/)
+  t.throws(() => valueFromJson('"a"', shapeOf({ type: 'integer' })), {
+    message: /expected int, got string/,
+  })
 })
