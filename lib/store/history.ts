@@ -36,6 +36,11 @@ export interface HistoryBounds {
 /** The indexes that were complete at a revision, with their contents at that revision. */
 type IndexesAt = Pick<SnapshotParts, 'revision' | 'indexes'>
 
+/** The revision before the first step, and when it came: unknown before a step has been dropped. */
+interface Base extends IndexesAt {
+  readonly appliedAtMs?: number | undefined
+}
+
 /** A batch, and the indexes after it. Most changes do not change the indexes, so keeping them costs
  *  nothing. */
 export class Step implements Batch {
@@ -86,7 +91,7 @@ export class History {
   /** Number of changes since the last kept snapshot. */
   #changes = 0
   /** The revision before the first step. */
-  #base: IndexesAt
+  #base: Base
   #compacted: Revision
   #bytes = 0
   /** No step is too old before this time. */
@@ -106,6 +111,15 @@ export class History {
   get oldest(): Revision {
     const { revision } = this.#base
     return revision > this.#compacted ? revision : this.#compacted
+  }
+
+  /** For how long whoever was up to date may have read nothing, and still finds every batch since;
+   *  undefined while no batch has been dropped or compacted. After a compaction within what the
+   *  batches cover it is a lower bound: when the compacted revision was the latest is not known. */
+  reachMs(nowMs: number): number | undefined {
+    const { revision, appliedAtMs } = this.#base
+    if (this.#compacted > revision) return nowMs - (this.#steps.first?.appliedAtMs ?? nowMs)
+    return appliedAtMs === undefined ? undefined : nowMs - appliedAtMs
   }
 
   /** Number of batches held. */
@@ -137,8 +151,10 @@ export class History {
   /** Replaces the indexes of the newest contents. */
   replaceNewest(indexes: IndexTrees): void {
     const { last } = this.#steps
-    if (last === undefined) this.#base = { revision: this.#base.revision, indexes }
-    else {
+    if (last === undefined) {
+      const { revision, appliedAtMs } = this.#base
+      this.#base = { revision, indexes, appliedAtMs }
+    } else {
       const { revision, events, appliedAtMs } = last
       this.#steps.replaceLast(new Step({ revision, indexes }, events, appliedAtMs))
     }

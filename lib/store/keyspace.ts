@@ -44,6 +44,12 @@ export class Keyspace {
     return this.#history.size
   }
 
+  /** For how long a reader that was up to date may pause and still find every batch since;
+   *  undefined while the history has dropped none since the last restore. O(1). */
+  historyReachMs(nowMs: number): number | undefined {
+    return this.#history.reachMs(nowMs)
+  }
+
   /** The size of the history, without what the latest contents hold. */
   get historyBytes(): number {
     return this.#history.bytes

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import t from 'tap'
 import { allKeys, keyFromText } from '../../lib/base/keys.ts'
 import { createRandom, type Random, randomInt } from '../../lib/base/random.ts'
-import { revision } from '../../lib/base/revision.ts'
+import { type Revision, revision } from '../../lib/base/revision.ts'
 import type { Change, KeyValue } from '../../lib/store/event.ts'
 import { Keyspace } from '../../lib/store/keyspace.ts'
 import type { Snapshot } from '../../lib/store/snapshot.ts'
@@ -102,6 +102,60 @@ t.test('all entries of a key share the string', async t => {
   const change: Change = { type: 'put', entry: second! }
   t.equal(keyspace.apply(revision(2), [change], 0).events[0]?.key, keyFromText('a'))
   t.equal(sharedWith, first!.key)
+})
+
+t.test('a history says how long a reader may pause', async t => {
+  const keyspace = new Keyspace({ ...unbounded, maxBatches: 3 })
+  const reach = (nowMs: number): number | undefined => keyspace.historyReachMs(nowMs)
+  keyspace.restore([], revision(1))
+  for (const at of [2, 3, 4]) keyspace.apply(revision(at), [putOf('a', at)], at * 100)
+  t.equal(reach(1_000), undefined, 'all since the restore are there')
+  keyspace.apply(revision(6), [putOf('a', 6)], 600)
+  t.equal(reach(1_000), 800, 'since revision 2 came at 200')
+  t.strictSame([...keyspace.since(revision(2))].length, 3)
+  t.equal(keyspace.since(revision(1)), 'expired')
+  keyspace.addIndex('parity', () => ['even'])
+  while (keyspace.buildIndexes(10));
+  t.equal(reach(1_000), 800, 'indexes change nothing of it')
+  keyspace.compact(revision(4))
+  t.equal(reach(1_000), 600, 'revision 4 came at 400')
+  keyspace.compact(revision(5))
+  t.equal(reach(1_000), 400, 'revision 5 has no batch: at least since that of 6')
+  keyspace.advance(revision(8), 900)
+  keyspace.compact(revision(7))
+  t.equal(reach(1_000), 0, 'nothing is known but the newest')
+  keyspace.restore([], revision(9))
+  t.equal(reach(1_000), undefined)
+})
+
+t.test('whoever was up to date within the reach of a history finds every batch', async t => {
+  const seed = Number(process.env['STORE_SEED'] ?? Math.floor(Math.random() * 2 ** 32))
+  t.comment(`STORE_SEED=${seed}`)
+  const random = createRandom(seed)
+  const keyspace = new Keyspace({ ...unbounded, maxBatches: 40, maxAgeMs: 3_000 })
+  keyspace.restore([], revision(1))
+  /** The latest revision at each time. */
+  const latest: { readonly atMs: number; readonly revision: Revision }[] = []
+  let nowMs = 0
+  let dropped = 0
+  for (let step = 0; step < 2_000; step++) {
+    nowMs += randomInt(random, 1, randomInt(random, 0, 50) === 0 ? 2_000 : 100)
+    const at = revision(keyspace.revision + randomInt(random, 1, 3))
+    if (randomInt(random, 0, 5) === 0) keyspace.advance(at, nowMs)
+    else keyspace.apply(at, changesOf(random, keyspace.latest(), at), nowMs)
+    latest.push({ atMs: nowMs, revision: keyspace.revision })
+    if (randomInt(random, 0, 100) === 0) {
+      const [oldest, newest] = [keyspace.oldest, keyspace.revision]
+      keyspace.compact(revision(randomInt(random, oldest, newest)))
+    }
+    const reachMs = keyspace.historyReachMs(nowMs)
+    if (reachMs !== undefined) dropped++
+    for (const then of latest.slice(-80)) {
+      if (reachMs !== undefined && nowMs - then.atMs > reachMs) continue
+      assert.notEqual(keyspace.since(then.revision), 'expired', `STORE_SEED=${seed}, ${step}`)
+    }
+  }
+  assert.ok(dropped > 1_500, `STORE_SEED=${seed}, ${dropped}`)
 })
 
 /** A few changes of random keys, each once; seldom very many. */

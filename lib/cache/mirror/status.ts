@@ -15,6 +15,8 @@ export interface KeyspaceStatus {
   /** The keyspace is complete up to here. */
   readonly revision: Revision
   readonly oldest: Revision
+  /** For how long a client may be away and still watch on; undefined while that is without end. */
+  readonly historyMs: number | undefined
   readonly entries: number
   /** Number of revisions that etcd is known to be ahead. */
   readonly lagRevisions: number
@@ -40,6 +42,7 @@ export function statusOf(
     stateMs: nowMs - keyspace.stateSinceMs,
     revision,
     oldest,
+    historyMs: keyspace.store.historyReachMs(nowMs),
     entries: keyspace.store.latest().size,
     lagRevisions: Math.max(0, witnessed - revision),
     lagMs: feed.lagMs(nowMs),

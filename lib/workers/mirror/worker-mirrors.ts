@@ -480,6 +480,7 @@ function statusOf({ keyspace, feed }: FedCopy, nowMs: number): KeyspaceStatus {
     stateMs: nowMs - keyspace.stateSinceMs,
     revision: at,
     oldest: keyspace.store.oldest,
+    historyMs: keyspace.store.historyReachMs(nowMs),
     entries: keyspace.store.latest().size,
     lagRevisions: Math.max(0, feed.mirror.witnessed - at),
     lagMs: 0,

@@ -9,6 +9,8 @@ export interface KeyspaceFacts {
   readonly state: string
   readonly revision: number
   readonly oldest: number
+  /** For how long a client may be away and still watch on; undefined while that is without end. */
+  readonly historyMs?: number | undefined
   readonly entries: number
   /** Size of the entries; undefined where it is not counted. */
   readonly bytes?: number | undefined
@@ -74,6 +76,11 @@ export function keyspaceGauges(all: () => readonly KeyspaceFacts[]): Gauge[] {
       'oldest_revision',
       'The oldest revision that is still in the history.',
       one => one.oldest,
+    ),
+    gauge(
+      'history_seconds',
+      'How long a client may have been away and still watch on without a new list, in seconds; absent while nothing has left the history.',
+      one => (one.historyMs === undefined ? undefined : one.historyMs / 1000),
     ),
     gauge('entries', 'Entries at the newest revision.', one => one.entries),
     gauge(
