@@ -3,9 +3,7 @@
 export { assert, AssertionError, unreachable } from './assert.ts'
 export { Backoff, type BackoffBounds } from './backoff.ts'
 export { Bag } from './bag.ts'
-export { ProtoWriter } from './bytes/back-writer.ts'
 export { appendText, appendTextField, appendVarint, ByteWriter } from './bytes/byte-writer.ts'
-export { ProtoReader } from './bytes/key-reader.ts'
 export { wireBytes, wireFixed32, wireFixed64, WireReader, wireVarint } from './bytes/reader.ts'
 export {
   bigVarint,

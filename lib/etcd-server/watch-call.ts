@@ -1,7 +1,7 @@
 /** A watch stream over gRPC: its requests go to a `WatcherStream`, whose responses are encoded and
  *  written as fast as the client reads. */
 
-import { type CacheError, ProtoWriter } from '@watchglass/base'
+import type { CacheError } from '@watchglass/base'
 import {
   type HeaderMessage,
   headerResponseCodec,
@@ -10,6 +10,7 @@ import {
   watchRequestCodec,
   watchResponseCodec,
   type WatchResponseMessage,
+  ProtoWriter,
 } from '@watchglass/etcd'
 import { fieldOf, fieldSize, KeptEvent, writeField } from './engine/watches/kept-event.ts'
 import type { WatchConnection, WatcherRoom } from './engine/watches/batch-source.ts'

@@ -135,6 +135,7 @@ export {
   watchResponseCodec,
   type WatchResponseMessage,
 } from './proto/watch-messages.ts'
+export { ProtoWriter } from './proto/proto-writer.ts'
 export {
   changesFromEvents,
   headerFromMessage,

@@ -94,7 +94,6 @@ export {
   specialKeyspaces,
 } from './resources/special-keyspaces.ts'
 export { compareVersions } from './resources/versions.ts'
-export { warningHeaders } from './resources/warning-headers.ts'
 export { scaleBody } from './scale.ts'
 export { FieldSelector, parseFieldSelector } from './selectors/field-selector.ts'
 export {
@@ -107,7 +106,6 @@ export {
   uidHash,
 } from './selectors/filter.ts'
 export { entriesToLookAt, indexTerms, indexUses, watchedTerms } from './selectors/index-choice.ts'
-export { IndexPolicy } from './selectors/index-policy.ts'
 export { LabelSelector, parseLabelSelector } from './selectors/label-selector.ts'
 export { runsOfUids } from './selectors/leaf-shards.ts'
 export { selectedEntries, wholeShard } from './selectors/selected-entries.ts'

@@ -7,13 +7,13 @@
 import { type CancelTimer, type Clock, type Key, prefixRange, Slice } from '@watchglass/base'
 import {
   entriesToLookAt,
-  IndexPolicy,
   indexTerms,
   indexUses,
   type ListPlan,
   type MakeReader,
 } from '@watchglass/kube'
 import type { Keyspace } from '@watchglass/store'
+import { IndexPolicy } from './index-policy.ts'
 import type { Follower } from './followers.ts'
 
 /** Entries that are indexed before the clock is read: well below a millisecond. Slices are as long

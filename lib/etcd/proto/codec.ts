@@ -3,14 +3,9 @@
  *  often and in quantity (`KeyValue`, events) has code of its own in key-value.ts and enters the
  *  tables as a field like any other. */
 
-import {
-  CacheError,
-  type Key,
-  ProtoReader,
-  ProtoWriter,
-  wireBytes,
-  wireVarint,
-} from '@watchglass/base'
+import { CacheError, type Key, wireBytes, wireVarint } from '@watchglass/base'
+import { ProtoReader } from './proto-reader.ts'
+import { ProtoWriter } from './proto-writer.ts'
 
 /** Reads and writes one kind of message. */
 export interface Codec<T> {

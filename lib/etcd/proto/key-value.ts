@@ -5,8 +5,6 @@ import {
   bigVarint,
   type Key,
   knownRevision,
-  type ProtoReader,
-  type ProtoWriter,
   revision,
   type Revision,
   varintLength,
@@ -15,6 +13,8 @@ import {
 } from '@watchglass/base'
 import { KeyValue, noLease, type ValueWindow } from '@watchglass/store'
 import { type Codec, createCodec } from './codec.ts'
+import type { ProtoReader } from './proto-reader.ts'
+import type { ProtoWriter } from './proto-writer.ts'
 
 /** The place for the value that lies at `bytes` from `start` to `end`: there, or copied to
  *  somewhere else. */

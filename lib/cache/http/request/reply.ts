@@ -9,7 +9,8 @@ import {
   type Preference,
   statusBody,
 } from '@watchglass/codec'
-import { type Status, statusJson, warningHeaders } from '@watchglass/kube'
+import { type Status, statusJson } from '@watchglass/kube'
+import { warningHeaders } from './warning-headers.ts'
 import type { HttpRequest, ResponseHeaders } from '../server/http-request.ts'
 import {
   type Outcome,

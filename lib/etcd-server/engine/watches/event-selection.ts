@@ -1,8 +1,8 @@
 /** The events of a large batch that some watchers are told, in chunks of which each is encoded once
  *  for those who are sent it at about the same time. */
 
-import { assert, type KeyRange, ProtoWriter, type Steps } from '@watchglass/base'
-import { eventLength, type WatchEvent } from '@watchglass/etcd'
+import { assert, type KeyRange, type Steps } from '@watchglass/base'
+import { eventLength, type WatchEvent, ProtoWriter } from '@watchglass/etcd'
 import type { Batch } from '@watchglass/store'
 import { changesAtOnce } from '../at-once.ts'
 import { FragmentCuts, isSentWhole } from '../fragments.ts'

@@ -1,12 +1,13 @@
 /** An event that keeps its bytes once they are made. */
 
-import { type Key, ProtoWriter, type Revision } from '@watchglass/base'
+import type { Key, Revision } from '@watchglass/base'
 import type { KeyValue } from '@watchglass/store'
 import {
   eventCodec,
   leaveInMessage,
   type WatchEvent,
   type WatchResponseMessage,
+  ProtoWriter,
 } from '@watchglass/etcd'
 
 /** A response with its bytes, as they are sent. */

@@ -4,9 +4,7 @@
  *  known when its turn comes, so that no message is measured first and none is moved; a caller
  *  writes fields, and elements, last first. */
 
-import type { Key } from '../keys.ts'
-import { wireBytes } from './reader.ts'
-import { bigVarint, varintLength, writeVarint } from './varint.ts'
+import { bigVarint, type Key, varintLength, wireBytes, writeVarint } from '@watchglass/base'
 
 export class ProtoWriter {
   #bytes: Buffer

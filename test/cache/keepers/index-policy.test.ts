@@ -1,5 +1,5 @@
 import t from 'tap'
-import { IndexPolicy } from '../../../lib/kube/selectors/index-policy.ts'
+import { IndexPolicy } from '../../../lib/cache/keepers/index-policy.ts'
 
 const limits = { maxIndexes: 2, maxPerUser: 2, maxCandidates: 3, inUseRequests: 4 }
 

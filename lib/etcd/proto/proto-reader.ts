@@ -3,9 +3,7 @@
  *  bits as numbers (exact up to 2^53) or, where all bits count, as bigint. What is malformed is
  *  thrown as an `invalid_request`. */
 
-import { CacheError } from '../errors.ts'
-import type { Key } from '../keys.ts'
-import { WireReader } from './reader.ts'
+import { CacheError, type Key, WireReader } from '@watchglass/base'
 
 export class ProtoReader extends WireReader {
   /** A view of `bytes` as a Buffer, from which texts are read. */

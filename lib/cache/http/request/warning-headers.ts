@@ -2,7 +2,7 @@
  *  thousand unknown fields, so upstream bounds them: once all texts together are too long, each is
  *  cut, and the rest is left out. */
 
-import { warningHeader } from './resource.ts'
+import { warningHeader } from '@watchglass/kube'
 
 /** In characters. */
 const allMaxLength = 4 * 1024

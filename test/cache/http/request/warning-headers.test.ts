@@ -1,5 +1,5 @@
 import t from 'tap'
-import { warningHeaders } from '../../../lib/kube/resources/warning-headers.ts'
+import { warningHeaders } from '../../../../lib/cache/http/request/warning-headers.ts'
 
 const many = (count: number, length: number): string[] =>
   Array.from({ length: count }, (_, i) => `${i} `.padEnd(length, 'x'))
