@@ -10,7 +10,7 @@ import type { UpstreamOptions } from '@watchglass/proxy'
 import type { CheckList, Finding } from './check-list.ts'
 import { shownNames } from './shown-names.ts'
 import { checkSource } from './upstream/check-source.ts'
-import { discoveredResources } from './upstream/discovered-resources.ts'
+import { discoveredResources, listPath } from './upstream/discovered-resources.ts'
 import { documentIn, UpstreamQuestions } from './upstream/upstream-questions.ts'
 
 export interface UpstreamCheck {
@@ -75,7 +75,9 @@ async function mayRead(questions: UpstreamQuestions): Promise<Finding> {
   const resources = await discoveredResources(questions)
   const refused: string[] = []
   const withoutGet: string[] = []
-  for (const { name, path } of resources) {
+  for (const resource of resources) {
+    const { name } = resource
+    const path = listPath(resource)
     const answer = await questions.get(`${path}?limit=1`)
     if (answer.code === 401) documentIn(answer)
     if (answer.code >= 300) refused.push(name)

@@ -13,7 +13,7 @@ interface Answered {
 
 /** An API server with pods, config maps, secrets, a custom and an aggregated resource. */
 interface Upstream {
-  /** `list secrets` */
+  /** `list secrets`, or `list secrets in team-b` */
   readonly refused: ReadonlySet<string>
   readonly hasMetrics: boolean
 }
@@ -21,6 +21,7 @@ interface Upstream {
 const both = ['get', 'list', 'watch', 'create']
 const core = ['pods', 'configmaps', 'secrets', 'events', 'bindings'].map(resource => ({
   resource,
+  scope: 'Namespaced',
   verbs: resource === 'bindings' ? ['create'] : both,
 }))
 const groupOf = (name: string, ...resources: string[]): object => ({
@@ -84,10 +85,11 @@ async function answer(request: IncomingMessage, upstream: Upstream): Promise<Ans
     let text = ''
     for await (const piece of request) text += String(piece)
     const { spec } = JSON.parse(text) as {
-      spec: { resourceAttributes: { verb: string; resource: string } }
+      spec: { resourceAttributes: { verb: string; resource: string; namespace?: string } }
     }
-    const { verb, resource } = spec.resourceAttributes
-    const allowed = !upstream.refused.has(`${verb} ${resource}`)
+    const { verb, resource, namespace = '' } = spec.resourceAttributes
+    const asked = `${verb} ${resource}`
+    const allowed = ![asked, `${asked} in ${namespace}`].some(one => upstream.refused.has(one))
     return { code: 201, body: { status: { allowed } } }
   }
   if (pathname === '/metrics') {
@@ -99,8 +101,14 @@ async function answer(request: IncomingMessage, upstream: Upstream): Promise<Ans
   switch (pathname) {
     case '/api/v1/pods':
       return page(10_000, limit)
+    case '/api/v1/namespaces/team-a/pods':
+      return page(1, limit)
     case '/api/v1/configmaps':
+    case '/api/v1/namespaces/team-a/configmaps':
+    case '/api/v1/namespaces/team-b/configmaps':
       return page(3, limit)
+    case '/api/v1/namespaces/team-a/events':
+    case '/api/v1/namespaces/team-b/events':
     case '/api/v1/events':
     case '/apis/example.com/v1/widgets':
       return { body: { metadata: {}, items: [] } }
@@ -190,4 +198,21 @@ t.test('an account that may read nothing is told so', async t => {
   const refused = new Set(names.map(name => `list ${name}`))
   const { text } = await check({ refused, hasMetrics: false })
   t.match(text, /0 of 5 resources; .*; it lacks .*: everything passes, unless a ClusterRole/)
+})
+
+t.test('check asks only about the namespaces that are mirrored', async t => {
+  const everywhere = ['pods', 'configmaps', 'secrets', 'events'].map(name => `list ${name} in `)
+  const refused = new Set([...everywhere, 'list pods in team-b', 'watch pods in team-b'])
+  const { text, url } = await check(
+    { refused, hasMetrics: false },
+    '--namespaces=team-a,team-b',
+    '--exclude=secrets',
+  )
+  const upstream = `upstream ${url}:`
+  has(t, text, [
+    `warn  ${upstream} what our account may get, list and watch: 3 of 4 resources; it lacks pods (list, watch): their requests pass, unless a Role of the account in each of team-a, team-b (a ClusterRole for resources of the cluster) has
+      - {apiGroups: [''], resources: [pods], verbs: [get, list, watch]}`,
+    `ok    ${upstream} what there is to mirror: 6 objects of 1 resource, about 6.0 KiB: 6 configmaps (6.0 KiB)`,
+  ])
+  t.match(text, /what is asked of all namespaces, or of others than team-a, team-b/)
 })

@@ -1,7 +1,7 @@
 /** Rights of our account to the resources that are to be mirrored, by access reviews: what an
  *  authorizer other than RBAC allows is known to no rule. */
 
-import type { DiscoveredResource } from './discovered-resources.ts'
+import { type DiscoveredResource, scopesOf } from './discovered-resources.ts'
 import type { UpstreamQuestions } from './upstream-questions.ts'
 
 /** A mirror lists and watches; gets of single objects are compared with the upstream's. */
@@ -13,16 +13,21 @@ export interface AccountRights {
   readonly missing: readonly NeededVerb[]
 }
 
+/** The verbs that are missing in one of the namespaces, or in the cluster. */
 export async function accountRights(
   questions: UpstreamQuestions,
   resource: DiscoveredResource,
+  namespaces: readonly string[],
 ): Promise<AccountRights> {
-  const missing: NeededVerb[] = []
-  for (const verb of neededVerbs) {
-    const { group, resource: plural } = resource
-    if (!(await questions.may({ verb, group, resource: plural }))) missing.push(verb)
+  const missing = new Set<NeededVerb>()
+  for (const namespace of scopesOf(resource, namespaces)) {
+    for (const verb of neededVerbs) {
+      const { group, resource: plural } = resource
+      if (missing.has(verb)) continue
+      if (!(await questions.may({ verb, group, resource: plural, namespace }))) missing.add(verb)
+    }
   }
-  return { resource, missing }
+  return { resource, missing: [...missing] }
 }
 
 /** True if the resource can be mirrored. */

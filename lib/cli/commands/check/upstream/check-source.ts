@@ -6,6 +6,7 @@ import { systemClock } from '@watchglass/cache'
 import type { OptionValues } from '../../../options/option-values.ts'
 import { memoryOption } from '../../../options/process.ts'
 import { valueOf } from '../../../options/rules.ts'
+import { namespacesIn } from '../../plan/upstream.ts'
 import type { CheckList, Finding } from '../check-list.ts'
 import { shownNames } from '../shown-names.ts'
 import { type AccountRights, accountRights, isReadable, missingRules } from './account-rights.ts'
@@ -29,14 +30,15 @@ export async function checkSource(
   { url, questions }: { readonly url: string; readonly questions: UpstreamQuestions },
 ): Promise<void> {
   const upstream = `upstream ${url}`
+  const namespaces = namespacesIn(values) ?? []
   const found: { resources?: MirrorableResources; rights: readonly AccountRights[] } = {
     rights: [],
   }
   await list.try(`${upstream}: what our account may get, list and watch`, async () => {
     found.resources = await mirrorableResources(questions, values)
     const { wanted } = found.resources
-    found.rights = await fewAtOnce(wanted, one => accountRights(questions, one))
-    return aboutRights(found.rights)
+    found.rights = await fewAtOnce(wanted, one => accountRights(questions, one, namespaces))
+    return aboutRights(found.rights, namespaces)
   })
   if (found.resources === undefined) return
   const readable = found.rights.filter(isReadable).map(({ resource }) => resource)
@@ -44,7 +46,7 @@ export async function checkSource(
   await list.try(`${upstream}: what there is to mirror`, async () => {
     sized = await fewAtOnce(readable, async one => ({
       name: one.name,
-      size: await resourceSize(questions, one),
+      size: await resourceSize(questions, one, namespaces),
     }))
     return aboutSizes(sized)
   })
@@ -55,7 +57,9 @@ export async function checkSource(
     return aboutRequests(counted, readable.length)
   })
   const { resources } = found
-  await list.try(`${upstream}: what would pass`, () => aboutPassing(resources, found.rights))
+  await list.try(`${upstream}: what would pass`, () =>
+    aboutPassing(resources, found.rights, namespaces),
+  )
   const sizes = sized
   await list.try('memory', () => aboutMemory(sizes, counted, valueOf(values, memoryOption)))
 }
@@ -79,7 +83,7 @@ async function fewAtOnce<Item, Result>(
 }
 
 /** Without Secrets an account is as it should be: whoever takes its token could list them all. */
-function aboutRights(rights: readonly AccountRights[]): Finding {
+function aboutRights(rights: readonly AccountRights[], namespaces: readonly string[]): Finding {
   const wanting = rights.filter(({ missing }) => missing.length > 0)
   const mended = wanting.filter(({ resource }) => resource.name !== 'secrets')
   const secrets =
@@ -90,9 +94,13 @@ function aboutRights(rights: readonly AccountRights[]): Finding {
   if (mended.length === 0) return text
   const names = mended.map(({ resource, missing }) => `${resource.name} (${missing.join(', ')})`)
   const then = rights.some(isReadable) ? 'their requests pass' : 'everything passes'
+  const role =
+    namespaces.length === 0
+      ? 'a ClusterRole of the account has'
+      : `a Role of the account in each of ${shownNames(namespaces)} (a ClusterRole for resources of the cluster) has`
   const rules = missingRules(mended).map(rule => `\n      - ${rule}`)
   return {
-    warning: `${text}; it lacks ${shownNames(names)}: ${then}, unless a ClusterRole of the account has${rules.join('')}`,
+    warning: `${text}; it lacks ${shownNames(names)}: ${then}, unless ${role}${rules.join('')}`,
   }
 }
 
@@ -102,7 +110,7 @@ function aboutSizes(resources: readonly SizedResource[]): Finding {
   const objects = sum(some.map(one => one.objects))
   const bytes = sum(some.map(one => one.bytes))
   const names = some.map(one => `${numberText(one.objects)} ${one.name} (${sizeText(one.bytes)})`)
-  const all = `${numberText(objects)} objects of ${some.length} resources, about ${sizeText(bytes)}`
+  const all = `${numberText(objects)} objects of ${some.length === 1 ? '1 resource' : `${some.length} resources`}, about ${sizeText(bytes)}`
   const text = some.length === 0 ? 'no objects' : `${all}: ${shownNames(names)}`
   const unknown = resources.filter(({ size }) => size === undefined).map(({ name }) => name)
   if (unknown.length === 0) return text
@@ -139,10 +147,14 @@ function aboutRequests(counted: CountedRequests | undefined, resources: number):
 function aboutPassing(
   { leftOut, ofOthers, unknown }: MirrorableResources,
   rights: readonly AccountRights[],
+  namespaces: readonly string[],
 ): Finding {
   const refused = rights.filter(one => !isReadable(one)).map(({ resource }) => resource)
   const parts = [
     'writes, subresources such as logs and exec, and consistent reads of events, which have no bookmarks',
+    ...(namespaces.length === 0
+      ? []
+      : [`what is asked of all namespaces, or of others than ${shownNames(namespaces)}`]),
     ...partOf('what our account may not list and watch', refused),
     ...partOf('what options leave out', leftOut),
     ...partOf('what other servers serve', ofOthers),

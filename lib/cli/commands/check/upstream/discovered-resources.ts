@@ -8,8 +8,24 @@ export interface DiscoveredResource {
   readonly name: string
   readonly group: string
   readonly resource: string
-  /** The path of the list of all objects. */
-  readonly path: string
+  /** `/api/v1`, or `/apis/apps/v1` */
+  readonly root: string
+  readonly isNamespaced: boolean
+}
+
+/** The namespaces in which a resource is mirrored; an empty name is all of them, or the cluster. */
+export function scopesOf(
+  { isNamespaced }: Pick<DiscoveredResource, 'isNamespaced'>,
+  namespaces: readonly string[],
+): readonly string[] {
+  return isNamespaced && namespaces.length > 0 ? namespaces : ['']
+}
+
+export function listPath(
+  { root, resource }: Pick<DiscoveredResource, 'root' | 'resource'>,
+  namespace = '',
+): string {
+  return namespace === '' ? `${root}/${resource}` : `${root}/namespaces/${namespace}/${resource}`
 }
 
 const accept =
@@ -31,7 +47,7 @@ export async function discoveredResources(
   return [...found.values()]
 }
 
-function* listedIn(root: string, document: unknown): Generator<DiscoveredResource> {
+function* listedIn(place: string, document: unknown): Generator<DiscoveredResource> {
   for (const item of listOf(memberOf(document, 'items')).map(objectOf)) {
     const group = textOf(memberOf(item['metadata'], 'name'))
     for (const one of listOf(item['versions']).map(objectOf)) {
@@ -40,9 +56,9 @@ function* listedIn(root: string, document: unknown): Generator<DiscoveredResourc
         const verbs = textsOf(described['verbs'])
         if (!verbs.includes('list') || !verbs.includes('watch')) continue
         const resource = textOf(described['resource'])
-        const folder = group === '' ? `${root}/${version}` : `${root}/${group}/${version}`
+        const root = group === '' ? `${place}/${version}` : `${place}/${group}/${version}`
         const name = group === '' ? resource : `${resource}.${group}`
-        yield { name, group, resource, path: `${folder}/${resource}` }
+        yield { name, group, resource, root, isNamespaced: described['scope'] === 'Namespaced' }
       }
     }
   }

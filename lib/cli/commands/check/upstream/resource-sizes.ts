@@ -1,7 +1,7 @@
 /** The number of objects of a resource, and about how many bytes they are as they would be kept. */
 
 import { listOf, memberAt, numberOf, textOf } from '@watchglass/base'
-import type { DiscoveredResource } from './discovered-resources.ts'
+import { type DiscoveredResource, listPath, scopesOf } from './discovered-resources.ts'
 import type { ResourceSize } from './memory-need.ts'
 import { documentIn, type UpstreamQuestions } from './upstream-questions.ts'
 
@@ -14,11 +14,25 @@ const measuredMax = 25
 /** Such a page of the largest objects that etcd takes, in JSON. */
 const measuredMaxBytes = 64 * 1024 * 1024
 
-/** Undefined where the server does not say how many there are. A server that cannot list the
- *  resource fails. */
+/** The size in all namespaces together. Undefined where the server does not say how many objects
+ *  there are. A server that cannot list the resource fails. */
 export async function resourceSize(
   questions: UpstreamQuestions,
-  { path }: Pick<DiscoveredResource, 'path'>,
+  resource: DiscoveredResource,
+  namespaces: readonly string[],
+): Promise<ResourceSize | undefined> {
+  let whole: ResourceSize = { objects: 0, bytes: 0 }
+  for (const namespace of scopesOf(resource, namespaces)) {
+    const size = await sizeAt(questions, listPath(resource, namespace))
+    if (size === undefined) return undefined
+    whole = { objects: whole.objects + size.objects, bytes: whole.bytes + size.bytes }
+  }
+  return whole
+}
+
+async function sizeAt(
+  questions: UpstreamQuestions,
+  path: string,
 ): Promise<ResourceSize | undefined> {
   const first = documentIn(await questions.get(`${path}?limit=1`, { accept: metadata }))
   const shown = listOf(memberAt(first, ['items'])).length

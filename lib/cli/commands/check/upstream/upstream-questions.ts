@@ -35,10 +35,12 @@ export class UpstreamQuestions {
     return this.#call({ method: 'GET', path, headers: { accept }, maxBytes })
   }
 
-  /** Whether our account may do something, in all namespaces. Fails where the server knows no
-   *  access reviews, as some aggregated ones. */
-  async may(asked: Pick<ResourceAttributes, 'verb' | 'group' | 'resource'>): Promise<boolean> {
-    const none = { version: '', subresource: '', namespace: '', name: '', fields: [], labels: [] }
+  /** Whether our account may do something in a namespace, or in all of them. Fails where the server
+   *  knows no access reviews, as some aggregated ones. */
+  async may(
+    asked: Pick<ResourceAttributes, 'verb' | 'group' | 'resource' | 'namespace'>,
+  ): Promise<boolean> {
+    const none = { version: '', subresource: '', name: '', fields: [], labels: [] }
     const answer = await this.#call({
       method: 'POST',
       path: selfReviewPath,
