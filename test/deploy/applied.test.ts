@@ -30,6 +30,7 @@ const places: Readonly<Record<string, readonly [plural: string, isNamespaced: bo
   NetworkPolicy: ['networkpolicies', true],
   ClusterRole: ['clusterroles', false],
   ClusterRoleBinding: ['clusterrolebindings', false],
+  Role: ['roles', true],
   RoleBinding: ['rolebindings', true],
   PodDisruptionBudget: ['poddisruptionbudgets', true],
   HorizontalPodAutoscaler: ['horizontalpodautoscalers', true],

@@ -91,6 +91,26 @@ t.test('Secrets and custom resources are read where values say so', async t => {
   t.notMatch(rulesOf({ mode: 'without-etcd' }), 'secrets')
 })
 
+t.test(
+  'for some namespaces the account has the Roles of deploy/kubernetes/some-namespaces',
+  async t => {
+    const set = { mode: 'without-etcd', namespaces: ['team-a', 'team-b'] }
+    const objects = shown(set)
+    t.notOk(names(set).some(kind => kind.startsWith('ClusterRole')))
+    const rolesOf = (from: readonly Shown[]): unknown =>
+      from.flatMap(({ kind, metadata, rules }) =>
+        kind === 'Role' ? [[(metadata as { namespace?: string }).namespace, rules]] : [],
+      )
+    const text = readFileSync('deploy/kubernetes/some-namespaces/roles.yaml', 'utf8')
+    const expected = parseAllDocuments(text).map(document => document.toJS() as Shown)
+    t.strictSame(rolesOf(objects), rolesOf(expected))
+    t.equal(objects.filter(({ kind }) => kind === 'RoleBinding').length, 2)
+    const [container] = ofKind(objects, 'Deployment').spec.template.spec.containers
+    const given = container!.args.filter(arg => arg.startsWith('--namespaces'))
+    t.strictSame(given, ['--namespaces=team-a', '--namespaces=team-b'])
+  },
+)
+
 t.test('each mode makes the objects that make sense for it', async t => {
   const all = { 'serviceMonitor.enabled': true, 'autoscaling.enabled': true }
   const around = ['NetworkPolicy', 'PodDisruptionBudget']

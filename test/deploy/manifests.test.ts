@@ -26,7 +26,7 @@ interface Manifest {
   readonly kind: string
   readonly data?: Readonly<Record<string, string>>
   readonly resources?: readonly string[]
-  readonly patches?: readonly { readonly path: string }[]
+  readonly patches?: readonly { readonly path?: string }[]
   readonly spec?: {
     readonly template?: {
       readonly spec: {
@@ -53,7 +53,8 @@ t.test('every manifest is well-formed, and each kustomization takes in what is t
     for (const { kind, resources, patches } of manifestsIn(file)) {
       t.ok(kind, file)
       if (!file.endsWith('kustomization.yaml')) continue
-      const taken = [...(resources ?? []), ...(patches ?? []).map(({ path }) => path)]
+      const named = [...(resources ?? []), ...(patches ?? []).map(({ path }) => path)]
+      const taken = named.filter(path => path?.endsWith('.yaml')) as string[]
       const beside = files.filter(other => dirname(other) === dirname(file) && other !== file)
       t.strictSame(taken.map(path => join(dirname(file), path)).toSorted(), beside.toSorted())
     }

@@ -23,6 +23,8 @@ interface Block {
 
 interface Scope {
   readonly dot: unknown
+  /** What a template began with: `$`. */
+  readonly root: unknown
   readonly templates: ReadonlyMap<string, Node[]>
 }
 
@@ -52,7 +54,7 @@ export function renderChart(folder: string, release: Release): Values[] {
   return parsed
     .filter(({ file }) => file.endsWith('.yaml'))
     .flatMap(({ file, nodes }) =>
-      parseAllDocuments(render(nodes, { dot, templates })).map(document => {
+      parseAllDocuments(render(nodes, { dot, root: dot, templates })).map(document => {
         if (document.errors.length > 0) throw new Error(`${file}: ${document.errors.join('; ')}`)
         return document.toJS() as Values | null
       }),
@@ -126,9 +128,9 @@ const isTrue = (value: unknown): boolean =>
 function evaluate(expression: string, scope: Scope): unknown {
   let piped: unknown[] = []
   for (const call of expression.split(' | ')) {
-    const words = call.match(/"[^"]*"|\([^)]*\)|\S+/g) ?? []
+    const words = call.match(/"[^"]*"|\((?:[^()]|\([^)]*\))*\)|\S+/g) ?? []
     const [first = '', ...rest] = words
-    const isCall = rest.length > 0 || piped.length > 0 || !/^[."(\d]/.test(first)
+    const isCall = rest.length > 0 || piped.length > 0 || !/^[.$"(\d]/.test(first)
     const values = [...rest.map(word => argument(word, scope)), ...piped]
     piped = [isCall ? apply(first, values, scope) : argument(first, scope)]
   }
@@ -137,9 +139,10 @@ function evaluate(expression: string, scope: Scope): unknown {
 
 function argument(word: string, scope: Scope): unknown {
   if (word.startsWith('(')) return evaluate(word.slice(1, -1), scope)
-  if (!word.startsWith('.')) return literal(word)
-  let at = scope.dot
-  for (const name of word.split('.').filter(name => name !== '')) {
+  if (word === '$') return scope.root
+  if (!/^\$?\./.test(word)) return literal(word)
+  let at = word.startsWith('$') ? scope.root : scope.dot
+  for (const name of word.split('.').filter(name => name !== '' && name !== '$')) {
     at = (at as Values)[name]
     if (at === undefined) throw new Error(`${word} is not set`)
   }
@@ -158,7 +161,7 @@ function apply(name: string, values: readonly unknown[], scope: Scope): unknown 
     case 'eq':
       return first === second
     case 'include':
-      return render(scope.templates.get(String(first))!, { ...scope, dot: second })
+      return render(scope.templates.get(String(first))!, { ...scope, dot: second, root: second })
     case 'ne':
       return first !== second
     case 'nindent': {

@@ -41,6 +41,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- if eq .Values.mode "without-etcd" }}
 - --memory-budget={{ .Values.memoryBudget }}
+{{- range .Values.namespaces }}
+- --namespaces={{ . }}
+{{- end }}
 {{- end }}
 {{- if eq .Values.mode "replica" }}
 - --listen=none
