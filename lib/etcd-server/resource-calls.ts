@@ -1,7 +1,7 @@
 /** The calls of etcd's API where a Kubernetes API is mirrored. Ranges and watches of one resource
  *  are answered. What writes, or needs one order over all resources, is refused with the reason. */
 
-import { CacheError, type Clock, type Random } from '@watchglass/base'
+import { CacheError, type CancelTimer, type Clock, type Random, repeat } from '@watchglass/base'
 import { EtcdError, grpcStatus, type WatchCreateMessage } from '@watchglass/etcd'
 import type { AccessRules } from './access/access.ts'
 import { Rights } from './access/rights.ts'
@@ -32,6 +32,9 @@ const watchPath = '/etcdserverpb.Watch/Watch'
 const rangePath = '/etcdserverpb.KV/Range'
 const rangeStreamPath = '/etcdserverpb.KV/RangeStream'
 
+/** Resources that are watched are said to be wanted: others are let go after half an hour. */
+const wantEveryMs = 60_000
+
 const readOnly = 'write through the Kubernetes API that is mirrored here'
 const noOrder = 'a Kubernetes API has an order of revisions for each resource only'
 
@@ -54,6 +57,7 @@ export class ResourceCalls implements ServedCalls {
   readonly #rights: ReadonlyMap<string, Rights> | undefined
   readonly #ranges: ResourceRanges
   readonly #watches: WatchAnswers
+  #cancelWanting: CancelTimer = () => {}
 
   constructor(options: ResourceCallsOptions) {
     const { resources, rules, clock, random, onFault } = options
@@ -74,9 +78,15 @@ export class ResourceCalls implements ServedCalls {
     })
   }
 
-  start(): void {}
+  start(): void {
+    const { clock, resources } = this.#options
+    this.#cancelWanting = repeat(clock, wantEveryMs, () => {
+      for (const part of resources.asked) if (this.#watches.concerns(part)) part.want()
+    })
+  }
 
   stop(): void {
+    this.#cancelWanting()
     this.#watches.stop()
   }
 

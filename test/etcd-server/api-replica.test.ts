@@ -36,6 +36,8 @@ interface World {
 interface WorldOptions {
   readonly isWantedAtStart?: boolean
   readonly rules?: EtcdListen['rules']
+  /** The server has the clock of its mirror. */
+  readonly hasFakeClock?: boolean
 }
 
 async function world(t: Test, options: WorldOptions = {}): Promise<World> {
@@ -57,7 +59,7 @@ async function world(t: Test, options: WorldOptions = {}): Promise<World> {
       { name: configMaps, resource: configMaps },
       { name: secrets, resource: secrets },
     ],
-    clock: systemClock,
+    clock: options.hasFakeClock === true ? clock : systemClock,
     metrics: new Metrics(),
     logger: silentLogger,
   })
@@ -280,6 +282,22 @@ t.test('a resource is mirrored when somebody asks for it', async t => {
   w.api.write('a', 'second')
   await w.driven(log.until(() => log.events.length === 1))
   t.equal(kvsIn(await w.call('KV', 'Range', all)).length, 3)
+})
+
+t.test('a resource is not let go while it is watched', async t => {
+  const w = await world(t, { isWantedAtStart: false, hasFakeClock: true })
+  const log = w.watch()
+  await w.driven(log.create(all))
+  await w.pass(40 * 60_000)
+  t.ok(w.mirrors.has(configMaps))
+  w.api.write('a', 'much later')
+  await w.driven(log.until(() => log.events.length === 1))
+  log.close()
+  for (let i = 0; i < 10 && w.mirrors.has(configMaps); i++) {
+    await w.pass(10 * 60_000)
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  t.notOk(w.mirrors.has(configMaps), 'but after that')
 })
 
 t.test('one that the API refuses is not answered, and its watches end', async t => {

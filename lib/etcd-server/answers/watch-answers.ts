@@ -96,6 +96,12 @@ export class WatchAnswers implements PartFollower {
     return stream
   }
 
+  /** Whether a stream may have watchers of a part. */
+  concerns(part: MirroredPart): boolean {
+    const source = this.#sourceOf(part)
+    return [...this.#streams].some(stream => stream.concerns(source))
+  }
+
   /** Ends all streams. */
   stop(): void {
     for (const cancel of this.#noLeader.values()) cancel()

@@ -40,6 +40,11 @@ export class ApiResources implements AnsweredEtcd, MirrorSink {
     this.#options = options
   }
 
+  /** The parts that somebody has asked for. */
+  get asked(): Iterable<ResourcePart> {
+    return this.#parts.values()
+  }
+
   partOf(range: KeyRange): ResourcePart | undefined {
     const found = this.#find(range)
     return typeof found === 'string' ? undefined : found
@@ -50,6 +55,7 @@ export class ApiResources implements AnsweredEtcd, MirrorSink {
   async served(range: KeyRange, signal: () => AbortSignal): Promise<ResourcePart> {
     const part = this.#find(range)
     if (typeof part === 'string') throw new CacheError('unsupported', `watchglass: ${part}`)
+    part.want()
     if (!part.isServed) await part.begin(signal)
     return part
   }

@@ -51,10 +51,13 @@ export class ResourcePart implements MirroredPart {
     return this.#mirrors.has(this.name) && this.#keyspace.state === 'cut-off'
   }
 
-  /** Has the resource mirrored, and waits until it is, for no longer than a read may. Fails with
-   *  `not_ready`. */
-  async begin(signal: () => AbortSignal): Promise<void> {
+  /** Somebody reads it, or watches it still: it is mirrored from now on, and not let go. */
+  want(): void {
     this.#mirrors.want?.(this.name)
+  }
+
+  /** Waits until it is mirrored, for no longer than a read may. Fails with `not_ready`. */
+  async begin(signal: () => AbortSignal): Promise<void> {
     const outcome = await this.#read({ type: 'any' }, signal, 'nowhere')
     if (outcome.from === 'mirror') return
     throw new CacheError('not_ready', `watchglass: the API does not let ${this.name} be mirrored`)
