@@ -41,6 +41,6 @@ export async function startApiReplica(options: ApiReplicaOptions): Promise<ApiRe
     metrics: metrics.etcdServer,
     onFault: onFaultOf(metrics, logger),
   })
-  const { address, close } = await openEtcdListener(options, calls)
-  return { address, stop: close }
+  const listener = await openEtcdListener(options, calls)
+  return { address: listener.address, stop: drainMaxMs => listener.close(drainMaxMs) }
 }
