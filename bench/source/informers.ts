@@ -21,8 +21,8 @@ import {
 const protobuf = 'application/vnd.kubernetes.protobuf'
 const query =
   'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=3600'
-/** Pause before a form is tried again that passes still. */
-const warmPauseMs = 300
+/** Pause before an informer begins again. */
+const pauseMs = 300
 
 const sessions: ClientHttp2Session[] = []
 const lags = new Lags()
@@ -53,14 +53,13 @@ async function start({
   paths,
 }: InformersOrder & { readonly type: 'start' }): Promise<SyncedReport> {
   const began = performance.now()
-  const synced: Promise<boolean>[] = []
+  const synced: Promise<Answered>[] = []
   for (let i = 0; i < clients; i++) {
-    const session = connectTo(url)
-    session.on('error', () => ended++)
+    const session = openSession(url)
     sessions.push(session)
-    for (const path of paths) synced.push(inform(session, token, path).synced)
+    for (const path of paths) synced.push(untilAnswered(session, token, path, ['mirror', 'other']))
   }
-  const mirrored = (await Promise.all(synced)).filter(isMirrored => isMirrored).length
+  const mirrored = (await Promise.all(synced)).filter(by => by === 'mirror').length
   return { seconds: (performance.now() - began) / 1000, mirrored }
 }
 
@@ -71,25 +70,40 @@ async function warm({
   paths,
 }: InformersOrder & { readonly type: 'warm' }): Promise<SyncedReport> {
   const began = performance.now()
-  const session = connectTo(url)
-  await Promise.all(
-    paths.map(async path => {
-      for (;;) {
-        const { synced, close } = inform(session, token, path)
-        const isMirrored = await synced
-        close()
-        if (isMirrored) return
-        await sleep(warmPauseMs)
-      }
-    }),
-  )
+  const session = openSession(url)
+  await Promise.all(paths.map(path => untilAnswered(session, token, path, ['mirror'])))
   session.destroy()
   return { seconds: (performance.now() - began) / 1000, mirrored: paths.length }
 }
 
+function openSession(url: string): ClientHttp2Session {
+  const session = connectTo(url)
+  session.on('error', () => ended++)
+  return session
+}
+
+/** Whoever has sent the initial events; nobody, if the request was refused or broke off. */
+type Answered = 'mirror' | 'other' | 'nobody'
+
+/** Informs, and again after a pause until one of these has sent all initial events. */
+async function untilAnswered(
+  session: ClientHttp2Session,
+  token: string,
+  path: string,
+  wanted: readonly Answered[],
+): Promise<Answered> {
+  for (;;) {
+    const { synced, close } = inform(session, token, path)
+    const by = await synced
+    if (wanted.includes(by)) return by
+    close()
+    await sleep(pauseMs)
+  }
+}
+
 interface Informer {
-  /** Resolves at the end of the initial events: true if the mirror sends them. */
-  readonly synced: Promise<boolean>
+  /** Resolves at the end of the initial events. */
+  readonly synced: Promise<Answered>
   readonly close: () => void
 }
 
@@ -97,25 +111,25 @@ function inform(session: ClientHttp2Session, token: string, path: string): Infor
   const headers = { ':path': `${path}?${query}`, accept: protobuf, ...authorization(token) }
   const stream = session.request(headers)
   let isClosed = false
-  const synced = new Promise<boolean>(resolve => {
+  const synced = new Promise<Answered>(resolve => {
     let isMirrored = false
     let isSynced = false
     const frames = new FrameSplitter(frame => {
       if (isSynced) note(frame)
       else if (isEndOfInitialEvents(frame)) {
         isSynced = true
-        resolve(isMirrored)
+        resolve(isMirrored ? 'mirror' : 'other')
       }
     })
     stream.on('response', answer => {
       isMirrored = String(answer['x-watchglass']).startsWith('mirror')
-      // Not now: whoever waits asks once more.
-      if (answer[':status'] !== 200) resolve(false)
+      if (answer[':status'] !== 200) resolve('nobody')
     })
     stream.on('data', (piece: Buffer) => frames.take(piece))
     stream.on('error', () => {})
     stream.on('close', () => {
-      if (!isClosed) ended++
+      resolve('nobody')
+      if (isSynced && !isClosed) ended++
     })
   })
   const close = (): void => {
