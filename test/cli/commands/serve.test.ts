@@ -157,6 +157,14 @@ t.test('serve refuses what would not do what was meant', async t => {
       /--data-dir is for --etcd embedded only/,
     ],
     [['--listen', 'none'], /--listen none needs --etcd-listen/],
+    [
+      ['--listen', 'none', '--etcd-listen', '127.0.0.1:1', '--upstream', 'http://127.0.0.1:1'],
+      /--listen none needs --etcd/,
+    ],
+    [
+      ['--etcd-listen-prefix', '/x/', '--upstream', 'http://127.0.0.1:1', '--auth', 'none'],
+      /--etcd-listen-prefix needs --etcd/,
+    ],
     [['--etcd-listen', '2379'], /--etcd-listen "2379" is not HOST:PORT/],
     [
       ['--simulate', 'nodes,cars'],
