@@ -23,7 +23,7 @@ interface Block {
 
 interface Scope {
   readonly dot: unknown
-  /** What a template began with: `$`. */
+  /** The value that a template began with: `$`. */
   readonly root: unknown
   readonly templates: ReadonlyMap<string, Node[]>
 }

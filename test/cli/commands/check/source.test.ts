@@ -1,10 +1,11 @@
 /** `watchglass check` of an upstream that is to be mirrored itself. */
 
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
+import type { UpstreamCall } from '../../../../lib/cache/http/auth/upstream-calls.ts'
+import { CheckList } from '../../../../lib/cli/commands/check/check-list.ts'
+import { checkSource } from '../../../../lib/cli/commands/check/upstream/check-source.ts'
+import { UpstreamQuestions } from '../../../../lib/cli/commands/check/upstream/upstream-questions.ts'
+import { load } from '../../../../lib/cli/commands/command-line.ts'
 
 interface Answered {
   readonly code?: number
@@ -79,12 +80,10 @@ const metrics = (): string =>
     '',
   ].join('\n')
 
-async function answer(request: IncomingMessage, upstream: Upstream): Promise<Answered> {
-  const { pathname, searchParams } = new URL(request.url ?? '', 'http://upstream')
+function answer({ path, body }: UpstreamCall, upstream: Upstream): Answered {
+  const { pathname, searchParams } = new URL(path, url)
   if (pathname.endsWith('/selfsubjectaccessreviews')) {
-    let text = ''
-    for await (const piece of request) text += String(piece)
-    const { spec } = JSON.parse(text) as {
+    const { spec } = JSON.parse(Buffer.from(body ?? []).toString()) as {
       spec: { resourceAttributes: { verb: string; resource: string; namespace?: string } }
     }
     const { verb, resource, namespace = '' } = spec.resourceAttributes
@@ -117,41 +116,29 @@ async function answer(request: IncomingMessage, upstream: Upstream): Promise<Ans
   }
 }
 
-async function check(
-  upstream: Upstream,
-  ...args: readonly string[]
-): Promise<{ readonly text: string; readonly code: unknown; readonly url: string }> {
-  const server = createServer((request, response) => {
-    void answer(request, upstream).then(({ code = 200, body }) => {
-      response.writeHead(code)
-      response.end(typeof body === 'string' ? body : JSON.stringify(body))
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  try {
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const own = [
-      '.',
-      'check',
-      '--upstream',
-      url,
-      '--auth',
-      'none',
-      '--listen',
-      'http://127.0.0.1:0',
-    ]
-    const child = spawn(process.execPath, [...own, ...args], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    let text = ''
-    child.stdout.setEncoding('utf8').on('data', (piece: string) => (text += piece))
-    const [code] = (await once(child, 'close')) as [number | null]
-    return { text, code, url }
-  } finally {
-    server.closeAllConnections()
-    server.close()
+const url = 'http://upstream'
+const prefix = `upstream ${url}:`
+
+interface Checked {
+  readonly text: string
+  readonly hasFailed: boolean
+}
+
+async function check(upstream: Upstream, ...args: readonly string[]): Promise<Checked> {
+  const invocation = load(['check', '--upstream', url, ...args], {})
+  if (invocation.kind !== 'run') throw new Error('the command line checks nothing')
+  let text = ''
+  const list = new CheckList(line => (text += `${line}\n`))
+  const caller = {
+    async call(request: UpstreamCall) {
+      const { code = 200, body } = answer(request, upstream)
+      const answered = typeof body === 'string' ? body : JSON.stringify(body)
+      return { code, headers: {}, body: Buffer.from(answered) }
+    },
   }
+  const questions = new UpstreamQuestions(caller, new AbortController().signal)
+  await checkSource(list, invocation.values, { url, questions })
+  return { text, hasFailed: list.hasFailed }
 }
 
 function has(t: Test, text: string, lines: readonly string[]): void {
@@ -160,34 +147,31 @@ function has(t: Test, text: string, lines: readonly string[]): void {
 
 t.test('check says what can be mirrored, how much it is, and what that spares', async t => {
   const verbs = ['get', 'list', 'watch'].map(verb => `${verb} secrets`)
-  const { text, code, url } = await check({ refused: new Set(verbs), hasMetrics: true })
-  t.equal(code, 0, text)
-  const upstream = `upstream ${url}:`
+  const { text, hasFailed } = await check({ refused: new Set(verbs), hasMetrics: true })
+  t.notOk(hasFailed, text)
   has(t, text, [
-    'ok    --etcd: none: the upstream itself is mirrored',
-    `ok    ${upstream} what our account may get, list and watch: 4 of 5 resources; secrets pass, as they should unless you want them in memory`,
-    `ok    ${upstream} what there is to mirror: 10,003 objects of 2 resources, about 9.8 MiB: 10,000 pods (9.8 MiB), 3 configmaps (3.0 KiB)`,
-    `ok    ${upstream} what it would be spared: 70 % of the 1,000 requests that it has counted in 5 hours, and 90 % of the bytes of its answers, are for gets, lists and watches of these resources; 312 watches of them are open, and Watchglass has one for each of up to 4 resources. Requests that clients send to Watchglass count`,
-    `ok    ${upstream} what would pass: writes, subresources such as logs and exec, and consistent reads of events, which have no bookmarks; what our account may not list and watch: secrets; what other servers serve: samples.metrics.example.com; what is neither built in nor defined by a definition that it may list: puzzles.unknown.example.com`,
+    `ok    ${prefix} what our account may get, list and watch: 4 of 5 resources; secrets pass, as they should unless you want them in memory`,
+    `ok    ${prefix} what there is to mirror: 10,003 objects of 2 resources, about 9.8 MiB: 10,000 pods (9.8 MiB), 3 configmaps (3.0 KiB)`,
+    `ok    ${prefix} what it would be spared: 70 % of the 1,000 requests that it has counted in 5 hours, and 90 % of the bytes of its answers, are for gets, lists and watches of these resources; 312 watches of them are open, and Watchglass has one for each of up to 4 resources. Requests that clients send to Watchglass count`,
+    `ok    ${prefix} what would pass: writes, subresources such as logs and exec, and consistent reads of events, which have no bookmarks; what our account may not list and watch: secrets; what other servers serve: samples.metrics.example.com; what is neither built in nor defined by a definition that it may list: puzzles.unknown.example.com`,
     'ok    memory: 124 MiB once all are mirrored, at most 164 MiB with whole lists of them in all forms, and 13 KiB of history, if resources change as they have until now (SIZING.md)',
   ])
 })
 
 t.test('check names the rules that a role lacks', async t => {
   const refused = new Set(['watch pods', 'get widgets', 'list secrets'])
-  const { text, code, url } = await check(
+  const { text, hasFailed } = await check(
     { refused, hasMetrics: false },
     '--exclude=configmaps',
     '--memory-budget=100MiB',
   )
-  t.equal(code, 0, text)
-  const upstream = `upstream ${url}:`
+  t.notOk(hasFailed, text)
   has(t, text, [
-    `warn  ${upstream} what our account may get, list and watch: 1 of 4 resources; secrets pass, as they should unless you want them in memory; it lacks pods (watch), widgets.example.com (get): their requests pass, unless a ClusterRole of the account has
+    `warn  ${prefix} what our account may get, list and watch: 1 of 4 resources; secrets pass, as they should unless you want them in memory; it lacks pods (watch), widgets.example.com (get): their requests pass, unless a ClusterRole of the account has
       - {apiGroups: [''], resources: [pods], verbs: [get, list, watch]}
       - {apiGroups: ['example.com'], resources: [widgets], verbs: [get, list, watch]}`,
-    `ok    ${upstream} what there is to mirror: no objects`,
-    `ok    ${upstream} what it would be spared: not known, as our account may not get /metrics: bind it to the ClusterRole system:monitoring for this`,
+    `ok    ${prefix} what there is to mirror: no objects`,
+    `ok    ${prefix} what it would be spared: not known, as our account may not get /metrics: bind it to the ClusterRole system:monitoring for this`,
   ])
   t.match(text, /what options leave out: configmaps/)
   t.match(text, /^warn {2}memory: 110 MiB .*: above --memory-budget, so the largest resources/m)
@@ -203,16 +187,15 @@ t.test('an account that may read nothing is told so', async t => {
 t.test('check asks only about the namespaces that are mirrored', async t => {
   const everywhere = ['pods', 'configmaps', 'secrets', 'events'].map(name => `list ${name} in `)
   const refused = new Set([...everywhere, 'list pods in team-b', 'watch pods in team-b'])
-  const { text, url } = await check(
+  const { text } = await check(
     { refused, hasMetrics: false },
     '--namespaces=team-a,team-b',
     '--exclude=secrets',
   )
-  const upstream = `upstream ${url}:`
   has(t, text, [
-    `warn  ${upstream} what our account may get, list and watch: 3 of 4 resources; it lacks pods (list, watch): their requests pass, unless a Role of the account in each of team-a, team-b (a ClusterRole for resources of the cluster) has
+    `warn  ${prefix} what our account may get, list and watch: 3 of 4 resources; it lacks pods (list, watch): their requests pass, unless a Role of the account in each of team-a, team-b (a ClusterRole for resources of the cluster) has
       - {apiGroups: [''], resources: [pods], verbs: [get, list, watch]}`,
-    `ok    ${upstream} what there is to mirror: 6 objects of 1 resource, about 6.0 KiB: 6 configmaps (6.0 KiB)`,
+    `ok    ${prefix} what there is to mirror: 6 objects of 1 resource, about 6.0 KiB: 6 configmaps (6.0 KiB)`,
   ])
   t.match(text, /what is asked of all namespaces, or of others than team-a, team-b/)
 })
