@@ -117,7 +117,13 @@ export { applyDecodeDefaults } from './served/stored/defaults.ts'
 export { normaliseStored, storageVersionOf } from './served/stored/normalise.ts'
 export { isSameUnderOtherName } from './served/stored/older-versions.ts'
 export { membersOf } from './served/stored/typed-json.ts'
-export { applyDefaults, dropNulls, prune, TooManyDefaults } from './served/structural/apply.ts'
+export {
+  defaultsInSteps,
+  dropNullsInSteps,
+  prune,
+  pruneInSteps,
+  TooManyDefaults,
+} from './served/structural/apply.ts'
 export {
   compileRoot,
   type StructuralNode,

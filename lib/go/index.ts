@@ -40,6 +40,8 @@ export {
 export {
   compareUtf8,
   copyTree,
+  copyTreeInSteps,
+  documentInSteps,
   isTooDeep,
   itemsOf,
   JsonNumber,
@@ -52,9 +54,12 @@ export {
   parseDocument,
   parseTree,
   sortTree,
+  sortTreeInSteps,
   textFromTree,
   textInOrder,
+  textInSteps,
   treeBytesPerEffort,
+  treeInSteps,
   treeMaxDepth,
 } from './json/tree.ts'
 export { goPattern, type GoPattern, patternProblem } from './patterns/go-pattern.ts'

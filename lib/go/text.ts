@@ -61,10 +61,14 @@ export function utf8Length(bytes: Uint8Array, at: number, end: number): number {
 
 /** The text between double quotes as `%q` prints it (strconv.Quote). */
 export function goQuote(text: string): string {
+  if (plainQuoted.test(text)) return `"${text}"`
   let quoted = '"'
   for (const char of text) quoted += quotedChar(char)
   return quoted + '"'
 }
+
+/** ASCII between quotes that stays as it is. */
+const plainQuoted = /^[ !#-[\]-~]*$/
 
 function quotedChar(char: string): string {
   const short = quoteEscapes[char]

@@ -134,6 +134,7 @@ export {
   type StatusDetails,
   StatusError,
   statusFromError,
+  statusBytes,
   statusJson,
   statusObjectJson,
   textMember,

@@ -4,7 +4,16 @@
  *  Code in this folder refuses a request by throwing a `StatusError`. Failures of the layers below
  *  are turned into a Status by one total table. */
 
-import { CacheError, type ErrorCode, type NotExact } from '@watchglass/base'
+import {
+  appendText,
+  ByteWriter,
+  CacheError,
+  type ErrorCode,
+  isStepDue,
+  noteEffort,
+  type NotExact,
+  type Steps,
+} from '@watchglass/base'
 import { goJsonString, goQuote } from '@watchglass/go'
 
 /** One cause of a refusal: mostly one for each wrong field. */
@@ -67,28 +76,68 @@ export function statusJson(status: Status): string {
 
 /** The object without a newline, as in the ERROR event of a watch. */
 export function statusObjectJson(status: Status): string {
-  const metadata =
-    status.continue === undefined ? '' : `"continue":${goJsonString(status.continue)}`
-  const members = [
-    `"kind":"Status","apiVersion":"v1","metadata":{${metadata}},"status":"Failure"`,
-    ...textMember('message', status.message),
-    ...textMember('reason', status.reason),
-    ...(status.details === undefined ? [] : [`"details":${detailsJson(status.details)}`]),
-    `"code":${status.code}`,
-  ]
-  return `{${members.join(',')}}`
+  return [...statusTexts(status)].join('')
 }
 
-function detailsJson(details: StatusDetails): string {
+/** The bytes of `statusJson` in steps: an object may have thirty thousand errors, each of which is
+ *  in the message and is a cause. */
+export function* statusBytes(status: Status): Steps<Uint8Array> {
+  const out = new ByteWriter()
+  for (const text of statusTexts(status)) {
+    appendText(out, text)
+    noteEffort(text.length / charactersPerEffort)
+    if (isStepDue()) yield
+  }
+  out.appendByte(0x0a)
+  return out.copy()
+}
+
+/** So many characters are escaped and written in the time of a small thing. */
+const charactersPerEffort = 256
+
+/** The object in texts that follow each other. */
+function* statusTexts(status: Status): Generator<string, void, undefined> {
+  const metadata =
+    status.continue === undefined ? '' : `"continue":${goJsonString(status.continue)}`
+  yield `{"kind":"Status","apiVersion":"v1","metadata":{${metadata}},"status":"Failure"`
+  yield* messageTexts(status.message)
+  for (const member of textMember('reason', status.reason)) yield `,${member}`
+  if (status.details !== undefined) yield* detailsTexts(status.details)
+  yield `,"code":${status.code}}`
+}
+
+/** A long message is escaped part by part. */
+const partLength = 16 * 1024
+
+function* messageTexts(message: string | undefined): Generator<string, void, undefined> {
+  if (message === undefined || message === '') return
+  yield ',"message":"'
+  for (let from = 0; from < message.length;) {
+    let to = Math.min(message.length, from + partLength)
+    // Halves of a pair stay together.
+    if ((message.charCodeAt(to - 1) & 0xfc00) === 0xd800) to = Math.min(message.length, to + 1)
+    yield goJsonString(message.slice(from, to)).slice(1, -1)
+    from = to
+  }
+  yield '"'
+}
+
+function* detailsTexts(details: StatusDetails): Generator<string, void, undefined> {
   const { causes = [], retryAfterSeconds = 0 } = details
   const members = [
     ...textMember('name', details.name),
     ...textMember('group', details.group),
     ...textMember('kind', details.kind),
-    ...(causes.length === 0 ? [] : [`"causes":[${causes.map(causeJson).join(',')}]`]),
-    ...(retryAfterSeconds === 0 ? [] : [`"retryAfterSeconds":${retryAfterSeconds}`]),
   ]
-  return `{${members.join(',')}}`
+  yield `,"details":{${members.join(',')}`
+  let comma = members.length === 0 ? '' : ','
+  if (causes.length > 0) {
+    yield `${comma}"causes":[`
+    for (const [i, cause] of causes.entries()) yield `${i === 0 ? '' : ','}${causeJson(cause)}`
+    yield ']'
+    comma = ','
+  }
+  yield retryAfterSeconds === 0 ? '}' : `${comma}"retryAfterSeconds":${retryAfterSeconds}}`
 }
 
 function causeJson({ reason, message, field }: StatusCause): string {

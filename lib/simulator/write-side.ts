@@ -185,7 +185,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
 
 function conversionsBy(
   caller: HookCaller,
-  { registry, resumeHeld }: WriteSideParts,
+  { registry, resumeHeld, clock }: WriteSideParts,
   signal: AbortSignal,
 ): ObjectConversions {
   const { converted } = registry
@@ -195,6 +195,7 @@ function conversionsBy(
     converted,
     caller,
     uid: () => randomUUID(),
+    clock,
     signal,
     resumeHeld,
   })

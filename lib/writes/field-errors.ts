@@ -40,10 +40,19 @@ export interface FieldError {
 
 /** A value as Go shows it in an error: texts quoted, numbers and booleans plain, everything else
  *  as JSON. */
-export type BadValue = JsonValue | number | NamedText
+export type BadValue = JsonValue | number | NamedText | ShownValue
 
 /** A text of a type that has a name in Go, as `ResourceName`: it is shown as JSON. */
 export class NamedText {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/** A value whose text is known. */
+export class ShownValue {
   readonly text: string
 
   constructor(text: string) {
@@ -69,6 +78,7 @@ function make(
 export function badValueText(value: BadValue): string {
   if (typeof value === 'string') return goQuote(value)
   if (value instanceof NamedText) return goJsonString(value.text)
+  if (value instanceof ShownValue) return value.text
   if (typeof value === 'number') return String(value)
   if (!(value instanceof JsonNumber)) return textInOrder(value)
   // A number that is written as a whole number of up to 64 bits is an integer to Go, any other a

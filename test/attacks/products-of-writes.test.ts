@@ -15,6 +15,7 @@ import { applyPatch } from '../../lib/writes/patches/apply-patch.ts'
 import type { WriteKind } from '../../lib/writes/write-kind.ts'
 import { mapCalls } from '../support/attacks/map-calls.ts'
 import { treeOf } from '../writes/recorded/load.ts'
+import { allSteps } from '../support/steps.ts'
 
 const schema = schemaOf('1.36')
 const configMaps: WriteKind = {
@@ -160,7 +161,7 @@ t.test('a strategic patch merges each item a few times, not once for each of its
   const patch = (times: number) => () => {
     const containers = Array.from({ length: times }, () => ({ name: 'c', env: [{ name: 'e1' }] }))
     const body = Buffer.from(JSON.stringify({ spec: { template: { spec: { containers } } } }))
-    return applyPatch(deployments, live, { type: 'strategic', body, isChecked: true })
+    return allSteps(applyPatch(deployments, live, { type: 'strategic', body, isChecked: true }))
   }
   t.doesNotThrow(patch(20))
   t.throws(patch(1_000), {

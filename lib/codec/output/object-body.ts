@@ -73,8 +73,11 @@ export function* joinedInSteps(
 
 /** The body of a Status, from its compact JSON. `mediaType` is undefined where the client accepts
  *  none. */
-export function statusBody(json: string, mediaType: MediaType | undefined): Uint8Array {
-  const bytes = Buffer.from(json)
+export function statusBody(
+  json: string | Uint8Array,
+  mediaType: MediaType | undefined,
+): Uint8Array {
+  const bytes = typeof json === 'string' ? Buffer.from(json) : json
   const written = mediaType === undefined ? indentJson(bytes) : encodedJson(bytes, mediaType)
   // A Status is ours: texts in it that have no other form than JSON are answered in JSON.
   return written instanceof NotExact ? bytes : written

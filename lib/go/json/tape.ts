@@ -35,6 +35,11 @@ export class JsonTape {
   #view: DataView = new DataView(this.input.buffer)
   #count = 0
   #end = 0
+  /** The place of `read`, between two of its calls. */
+  #at = 0
+  /** The innermost open array or object; its `next` holds the one around it while it is open. */
+  #innermost = -1
+  #depth = 0
 
   kind(node: number): number {
     return this.nodes[node * nodeSize] as number
@@ -57,15 +62,35 @@ export class JsonTape {
   /** Reads one JSON value, with white space around it, into node 0 and what follows. Gives up if it
    *  is not well-formed. */
   parse(bytes: Uint8Array, start: number, end: number): void {
+    this.begin(bytes, start, end)
+    this.read(Infinity)
+  }
+
+  /** Begins with another text, which `read` then reads on. */
+  begin(bytes: Uint8Array, start: number, end: number): void {
     if (this.nodes.length > keptNodes * nodeSize) this.nodes = new Int32Array(1024 * nodeSize)
     this.input = bytes
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#count = 0
     this.#end = end
-    let at = this.#value(this.#skipSpace(start))
-    /** The innermost open array or object; its `next` holds the one around it while it is open. */
-    let open = this.#isOpen(0) ? 0 : -1
-    for (let depth = 1; open !== -1;) {
+    this.#at = this.#value(this.#skipSpace(start))
+    this.#innermost = this.#isOpen(0) ? 0 : -1
+    this.#depth = 1
+  }
+
+  /** Reads about so many values. True once the text has ended, and false if there are more. */
+  read(most: number): boolean {
+    const { input: bytes } = this
+    const end = this.#end
+    const enough = this.#count + most
+    let at = this.#at
+    let open = this.#innermost
+    while (open !== -1) {
+      if (this.#count >= enough) {
+        this.#at = at
+        this.#innermost = open
+        return false
+      }
       const isObject = this.kind(open) === jsonObject
       const isEmpty = this.#count === open + 1
       at = this.#skipSpace(at)
@@ -74,7 +99,7 @@ export class JsonTape {
         this.nodes[open * nodeSize + 2] = ++at
         this.nodes[open * nodeSize + 3] = this.#count
         open = around
-        depth--
+        this.#depth--
         continue
       }
       if (!isEmpty) at = this.#skipSpace(this.#expect(at, 0x2c))
@@ -87,10 +112,11 @@ export class JsonTape {
       if (this.#isOpen(node)) {
         this.nodes[node * nodeSize + 3] = open
         open = node
-        if (++depth > tapeMaxDepth) giveUp('JSON is nested too deep')
+        if (++this.#depth > tapeMaxDepth) giveUp('JSON is nested too deep')
       }
     }
     if (this.#skipSpace(at) !== end) malformed()
+    return true
   }
 
   #isOpen(node: number): boolean {
@@ -164,7 +190,7 @@ export class JsonTape {
   #escapeEnd(at: number): number {
     const letter = at < this.#end ? (this.input[at] as number) : 0
     if (letter !== 0x75) {
-      if (!'"\\/bfnrt'.includes(String.fromCharCode(letter))) malformed()
+      if (shortEscapeLetters[letter] !== 1) malformed()
       return at
     }
     if (at + 4 >= this.#end) malformed()
@@ -206,6 +232,10 @@ export class JsonTape {
     return at
   }
 }
+
+/** The letters behind a backslash that stand for one character. */
+const shortEscapeLetters = new Uint8Array(0x100)
+for (const letter of '"\\/bfnrt') shortEscapeLetters[letter.charCodeAt(0)] = 1
 
 function malformed(): never {
   return giveUp('JSON is malformed')

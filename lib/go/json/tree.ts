@@ -5,7 +5,15 @@
 
 import { canonicalNumber } from '../json-number.ts'
 import { goJsonString } from '../text.ts'
-import { GiveUp, noteEffort, textFromBytes } from '@watchglass/base'
+import {
+  atOnce,
+  GiveUp,
+  isStepDue,
+  noteEffort,
+  sortedInSteps,
+  type Steps,
+  textFromBytes,
+} from '@watchglass/base'
 import { decodeString } from './strings.ts'
 import {
   JsonTape,
@@ -52,10 +60,14 @@ export function isTooDeep(value: JsonValue, levels: number = treeMaxDepth): bool
  *  number that Go refuses. */
 export function parseTree(bytes: Uint8Array, start: number, end: number): JsonValue | undefined {
   noteEffort((end - start) / treeBytesPerEffort)
-  const tape = tapeOf(sharedTape, bytes, start, end)
-  if (tape === undefined) return undefined
-  const builder = new TreeBuilder(tape)
-  builder.take()
+  try {
+    sharedTape.parse(bytes, start, end)
+  } catch (error) {
+    if (error instanceof GiveUp) return undefined
+    throw error
+  }
+  const builder = new TreeBuilder(sharedTape)
+  builder.take(Infinity)
   return builder.value
 }
 
@@ -76,31 +88,30 @@ export interface ParsedDocument {
   readonly membersOf: (object: JsonObject) => Iterable<readonly [name: string, value: JsonValue]>
 }
 
-/** A document as a tree, with what the tree does not say of its text. Texts of more than `most`
- *  names and values are refused before a tree is made. */
+/** A document as a tree, with what the tree does not say of its text. */
 export function parseDocument(
   bytes: Uint8Array,
   start: number,
   end: number,
-): ParsedDocument | undefined
-export function parseDocument(
+): ParsedDocument | undefined {
+  const document = atOnce(documentInSteps(bytes, start, end, Infinity))
+  return document === 'too large' ? undefined : document
+}
+
+/** Reads a document in steps, of which a small one takes a single one. Texts of more than `most`
+ *  names and values are refused before a tree is made. */
+export function* documentInSteps(
   bytes: Uint8Array,
   start: number,
   end: number,
   most: number,
-): ParsedDocument | 'too large' | undefined
-export function parseDocument(
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-  most: number = Infinity,
-): ParsedDocument | 'too large' | undefined {
-  const windows = new Map<JsonValue, readonly [start: number, end: number]>()
-  const tape = tapeOf(new JsonTape(), bytes, start, end)
-  if (tape === undefined) return undefined
+): Steps<ParsedDocument | 'too large' | undefined> {
+  const tape = new JsonTape()
+  if (!(yield* readInSteps(tape, bytes, { start, end }))) return undefined
   if (tape.next(0) > most) return 'too large'
+  const windows = new Map<JsonValue, readonly [start: number, end: number]>()
   const builder = new TreeBuilder(tape, windows)
-  builder.take()
+  while (!builder.take(valuesPerStep)) yield
   const { value } = builder
   if (value === undefined) return undefined
   return {
@@ -111,6 +122,38 @@ export function parseDocument(
     },
     hasRepeatedMembers: builder.repeated.size > 0,
     membersOf: object => builder.repeated.get(object) ?? object,
+  }
+}
+
+/** Values that are read in one step, in about half a millisecond. */
+const valuesPerStep = 2048
+
+/** `parseTree` in steps. */
+export function* treeInSteps(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): Steps<JsonValue | undefined> {
+  const tape = new JsonTape()
+  if (!(yield* readInSteps(tape, bytes, { start, end }))) return undefined
+  const builder = new TreeBuilder(tape)
+  while (!builder.take(valuesPerStep)) yield
+  return builder.value
+}
+
+/** False if the text is malformed. */
+function* readInSteps(
+  tape: JsonTape,
+  bytes: Uint8Array,
+  { start, end }: { readonly start: number; readonly end: number },
+): Steps<boolean> {
+  try {
+    tape.begin(bytes, start, end)
+    while (!tape.read(valuesPerStep)) yield
+    return true
+  } catch (error) {
+    if (error instanceof GiveUp) return false
+    throw error
   }
 }
 
@@ -126,25 +169,76 @@ export function textInOrder(value: JsonValue): string {
 }
 
 function writeTree(value: JsonValue, isSorted: boolean): string {
+  return scalarText(value) ?? atOnce(containerText(value as Container, isSorted))
+}
+
+/** `textFromTree` in steps. */
+export function* textInSteps(value: JsonValue): Steps<string> {
+  return scalarText(value) ?? (yield* containerText(value as Container, true))
+}
+
+type Container = JsonObject | JsonValue[]
+
+/** Undefined for a list or an object. */
+function scalarText(value: JsonValue): string | undefined {
   if (typeof value === 'string') return goJsonString(value)
   if (value === null || typeof value === 'boolean') return String(value)
-  if (value instanceof JsonNumber) return value.text
-  // Pieces are put together once, when the whole text is used: joining them at each level would
-  // copy them as often.
-  let text = ''
-  if (Array.isArray(value)) {
-    for (const item of value) text += (text === '' ? '' : ',') + writeTree(item, isSorted)
-    return `[${text}]`
+  return value instanceof JsonNumber ? value.text : undefined
+}
+
+/** The containers that have begun are in a list, the innermost last. Pieces are put together once,
+ *  when the whole text is used. */
+function* containerText(root: Container, isSorted: boolean): Steps<string> {
+  const open = [yield* beginText(root, isSorted)]
+  let text = Array.isArray(root) ? '[' : '{'
+  for (;;) {
+    const around = open[open.length - 1]
+    if (around === undefined) return text
+    const { container, keys } = around
+    if (around.at === (keys ?? (container as JsonValue[])).length) {
+      text += keys === undefined ? ']' : '}'
+      open.pop()
+      continue
+    }
+    if (isStepDue()) yield
+    if (around.at > 0) text += ','
+    let member: JsonValue
+    if (keys === undefined) member = (container as JsonValue[])[around.at++] as JsonValue
+    else {
+      const key = keys[around.at++] as string
+      text += `${goJsonString(key)}:`
+      member = (container as JsonObject).get(key) as JsonValue
+    }
+    const scalar = scalarText(member)
+    if (scalar !== undefined) text += scalar
+    else {
+      text += Array.isArray(member) ? '[' : '{'
+      open.push(yield* beginText(member as Container, isSorted))
+    }
   }
-  for (const key of isSorted ? sortedKeys(value) : value.keys()) {
-    const member = writeTree(value.get(key) as JsonValue, isSorted)
-    text += `${text === '' ? '' : ','}${goJsonString(key)}:${member}`
-  }
-  return `{${text}}`
+}
+
+/** A container whose text has begun. */
+interface OpenText {
+  readonly container: Container
+  /** Undefined for a list. */
+  readonly keys: readonly string[] | undefined
+  /** The next member. */
+  at: number
+}
+
+function* beginText(container: Container, isSorted: boolean): Steps<OpenText> {
+  if (Array.isArray(container)) return { container, keys: undefined, at: 0 }
+  const keys = isSorted ? yield* keysInOrder(container) : [...container.keys()]
+  return { container, keys, at: 0 }
 }
 
 function sortedKeys(object: JsonObject): string[] {
   return [...object.keys()].sort(compareUtf8)
+}
+
+function keysInOrder(object: JsonObject): Steps<string[]> {
+  return sortedInSteps([...object.keys()], compareUtf8)
 }
 
 /** The value with the members of all its objects sorted, as decoding into maps and encoding again
@@ -155,6 +249,42 @@ export function sortTree(value: JsonValue): JsonValue {
   const sorted: JsonObject = new Map()
   for (const key of sortedKeys(value)) sorted.set(key, sortTree(value.get(key) as JsonValue))
   return sorted
+}
+
+/** `sortTree` of an object in steps. */
+export function sortTreeInSteps(object: JsonObject): Steps<JsonObject> {
+  return copyInSteps(object, true)
+}
+
+/** `copyTree` of an object in steps. */
+export function copyTreeInSteps(object: JsonObject): Steps<JsonObject> {
+  return copyInSteps(object, false)
+}
+
+function* copyInSteps(object: JsonObject, isSorted: boolean): Steps<JsonObject> {
+  const root: JsonObject = new Map()
+  const open: [from: Container, into: Container][] = [[object, root]]
+  const copied = (member: JsonValue): JsonValue => {
+    if (!Array.isArray(member) && !(member instanceof Map)) return member
+    const into: Container = Array.isArray(member) ? [] : new Map()
+    open.push([member, into])
+    return into
+  }
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [from, into] = next
+    if (into instanceof Map && from instanceof Map) {
+      for (const key of isSorted ? yield* keysInOrder(from) : from.keys()) {
+        if (isStepDue()) yield
+        into.set(key, copied(from.get(key) as JsonValue))
+      }
+    } else if (Array.isArray(into)) {
+      for (const item of from as JsonValue[]) {
+        if (isStepDue()) yield
+        into.push(copied(item))
+      }
+    }
+  }
+  return root
 }
 
 /** The member, if `value` is an object that has it. */
@@ -232,10 +362,12 @@ class TreeBuilder {
     this.#windows = windows
   }
 
-  /** Takes all values; stops at one that is refused. */
-  take(): void {
+  /** Takes about so many values; stops at one that is refused. True if no other follows. */
+  take(most: number): boolean {
     const tape = this.#tape
+    const enough = this.#node + most
     while (this.#around.length <= treeMaxDepth) {
+      if (this.#node >= enough) return false
       const node = this.#node++
       const kind = tape.kind(node)
       let value: JsonValue | undefined
@@ -249,8 +381,9 @@ class TreeBuilder {
       } else {
         value = this.#scalar(node, kind)
       }
-      if (value === undefined || this.#close(value)) return
+      if (value === undefined || this.#close(value)) break
     }
+    return true
   }
 
   #open(container: JsonObject | JsonValue[], end: number): void {
@@ -339,19 +472,3 @@ const knownDigits = 3
 const knownNumbers: (JsonNumber | undefined)[] = Array.from<undefined>({
   length: 10 ** knownDigits,
 }).fill(undefined)
-
-/** The tape of a whole text, made for it alone or used again; undefined if it is malformed. */
-function tapeOf(
-  tape: JsonTape,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-): JsonTape | undefined {
-  try {
-    tape.parse(bytes, start, end)
-    return tape
-  } catch (error) {
-    if (error instanceof GiveUp) return undefined
-    throw error
-  }
-}

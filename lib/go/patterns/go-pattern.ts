@@ -5,6 +5,7 @@
  *  Whether a pattern occurs in a text is asked most. The sets of states that were met are kept
  *  with where each character leads from them, so that a character costs one look-up. */
 
+import { atOnce, isStepDue, noteEffort, type Steps } from '@watchglass/base'
 import { parsePattern, type PatternNode } from './go-pattern-parser.ts'
 
 /** A pattern that can be matched. */
@@ -13,6 +14,8 @@ export interface GoPattern {
   readonly problem: string | undefined
   /** True if it occurs in the text. */
   readonly test: (text: string, spend?: Spend) => boolean
+  /** `test` of a long text in steps. */
+  readonly testInSteps: (text: string, spend: Spend) => Steps<boolean>
   /** The first place where it occurs, not before `from`, as Go finds it; places are in `chars`. */
   readonly find: (chars: readonly string[], from: number, spend?: Spend) => Found | undefined
 }
@@ -49,7 +52,10 @@ export function goPattern(source: string): GoPattern {
 }
 
 function refused(problem: string): GoPattern {
-  return { problem, test: () => false, find: () => undefined }
+  const nowhere = function* (): Steps<boolean> {
+    return false
+  }
+  return { problem, test: () => false, testInSteps: nowhere, find: () => undefined }
 }
 
 /** The problem of a pattern that is not matched yet: `error parsing regexp: unexpected ): …`. */
@@ -100,12 +106,19 @@ interface Met {
   readonly others: Map<string, Met | true>
   /** True if the pattern matches at the end of the text. */
   end: boolean | undefined
+  /** True until its first character has been looked at: many states were followed then. */
+  isNew: boolean
 }
 
 /** When more sets than these are met, all are forgotten. */
 const metMax = 1_000
 /** Characters that cost as much as following one state. */
 const charactersPerState = 16
+
+/** Characters that are looked up in one step. */
+const charactersPerStep = 4096
+/** States that are followed in the time of a small thing. */
+const statesPerEffort = 4
 
 /** A way through the automaton, and where it began. */
 interface Thread {
@@ -128,9 +141,17 @@ class Machine implements GoPattern {
   }
 
   test(text: string, spend: Spend = free): boolean {
+    return atOnce(this.testInSteps(text, spend))
+  }
+
+  *testInSteps(text: string, spend: Spend): Steps<boolean> {
     spend(text.length / charactersPerState)
     let met = this.#metAfter([], '')
     for (let i = 0; i < text.length; i++) {
+      if (i % charactersPerStep === 0 || met.isNew) {
+        met.isNew = false
+        if (isStepDue()) yield
+      }
       const code = text.charCodeAt(i)
       let next: Met | true | undefined
       if (code < 128) {
@@ -157,6 +178,7 @@ class Machine implements GoPattern {
     for (const state of states) this.#follow(state, reached, before, after)
     this.#follow(this.#start, reached, before, after)
     spend(reached.size)
+    noteEffort(reached.size / statesPerEffort)
     return reached
   }
 
@@ -180,7 +202,7 @@ class Machine implements GoPattern {
     let met = this.#met.get(key)
     if (met === undefined) {
       if (this.#met.size >= metMax) this.#met.clear()
-      met = { states, before, ascii: [], others: new Map(), end: undefined }
+      met = { states, before, ascii: [], others: new Map(), end: undefined, isNew: true }
       this.#met.set(key, met)
     }
     return met

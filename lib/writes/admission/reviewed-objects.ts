@@ -1,7 +1,7 @@
 /** The object of a request in the version that a hook or a policy is about: as it is shown to it,
  *  and what its changes make of the object. */
 
-import { NotExact } from '@watchglass/base'
+import { atOnce, NotExact } from '@watchglass/base'
 import {
   copyTree,
   goQuote,
@@ -213,7 +213,7 @@ function decoded(kind: WriteKind, value: JsonObject, isStrict: boolean): JsonObj
   }
   const copy = copyTree(value) as JsonObject
   const rules = customRulesOf(kind)
-  rules.prune(copy)
-  rules.applyDefaults(copy)
+  atOnce(rules.prune(copy))
+  atOnce(rules.applyDefaults(copy))
   return copy
 }

@@ -2,14 +2,14 @@
  *  prunes what the schema does not describe, fills in defaults, and checks what is left by the
  *  schema and by its rules in CEL. */
 
-import { isObject, memberOf as untypedMember, type Steps } from '@watchglass/base'
+import { isObject, memberOf as untypedMember, sortedInSteps, type Steps } from '@watchglass/base'
 import { appendAll } from '../lists.ts'
-import { type JsonObject, sortTree } from '@watchglass/go'
+import { type JsonObject, type JsonValue, sortTreeInSteps } from '@watchglass/go'
 import {
-  applyDefaults,
   compileRoot,
-  dropNulls,
-  prune,
+  defaultsInSteps,
+  dropNullsInSteps,
+  pruneInSteps,
   type StructuralNode,
   typeAndObjectMeta,
   unspecified,
@@ -35,9 +35,9 @@ import { type Correlated, schemaErrors } from './schema-check.ts'
 export interface CustomRules {
   /** Decodes the metadata, and drops what the schema does not describe. Changes the object in
    *  place; returns the errors of a strict decoder. Throws `DecodeError`. */
-  prune(object: JsonObject): string[]
+  prune(object: JsonObject): Steps<string[]>
   /** Fills in defaults in place. Refuses more of them than are shown when they are read. */
-  applyDefaults(object: JsonObject): void
+  applyDefaults(object: JsonObject): Steps<void>
   /** The problems of an object: a new one if there is no `old` one. */
   validate(object: JsonObject, old: JsonObject | undefined, subresource: string): Steps<Findings>
 }
@@ -83,7 +83,7 @@ class DefinedRules implements CustomRules {
     this.#rules = RuleNode.of(schema)
   }
 
-  prune(object: JsonObject): string[] {
+  *prune(object: JsonObject): Steps<string[]> {
     const unknown: string[] = []
     const given = object.get('metadata')
     if (given !== undefined) {
@@ -91,28 +91,30 @@ class DefinedRules implements CustomRules {
       object.set('metadata', metadata)
       for (const name of names) unknown.push(`metadata.${name}`)
     }
-    if (!this.#definition.preservesUnknownFields) appendAll(unknown, this.#pruneRest(object))
+    if (!this.#definition.preservesUnknownFields) {
+      appendAll(unknown, yield* this.#pruneRest(object))
+    }
     const place = new Place(object, '', [])
     appendAll(unknown, coerceEmbedded(place, this.#definition.schema, this.#kind.schema).sort())
     return unknown.map(path => `unknown field "${path}"`)
   }
 
-  #pruneRest(object: JsonObject): string[] {
+  *#pruneRest(object: JsonObject): Steps<string[]> {
     const rest = withoutMeta(object)
     // Only this version is known here.
     const isOfVersion = object.get('apiVersion') === this.#kind.apiVersion
     const node = (isOfVersion ? this.#node : undefined) ?? unspecified
     const removed: string[] = []
-    prune(rest, node, false, { path: '', removed })
-    dropNulls(rest, node)
+    yield* pruneInSteps(rest, node, { path: '', removed })
+    yield* dropNullsInSteps(rest, node)
     putBack(object, rest)
-    return removed.sort()
+    return yield* sortedInSteps(removed, compareUnits)
   }
 
-  applyDefaults(object: JsonObject): void {
+  *applyDefaults(object: JsonObject): Steps<void> {
     if (this.#node === undefined || this.#definition.preservesUnknownFields) return
     const rest = withoutMeta(object)
-    const tooMany = applyDefaults(rest, this.#node)
+    const tooMany = yield* defaultsInSteps(rest, this.#node)
     if (tooMany !== undefined) throw tooLarge(tooMany.reason)
     putBack(object, rest)
   }
@@ -130,7 +132,7 @@ class DefinedRules implements CustomRules {
   ): Steps<FieldError[]> {
     const errors: FieldError[] = []
     // Errors show objects with their members in order.
-    const place = new Place(sortTree(object), '', errors)
+    const place = new Place(yield* sortTreeInSteps(object), '', errors)
     const metadata = place.in('metadata')
     const { isNamespaced } = this.#kind
     const before = new Place(old?.get('metadata'), 'metadata', [])
@@ -235,10 +237,20 @@ const noResult: RuleResult = { errors: [], warnings: [] }
 
 /** The object without apiVersion, kind and metadata, which no schema changes. */
 function withoutMeta(object: JsonObject): JsonObject {
-  return new Map([...object].filter(([name]) => !typeAndObjectMeta.includes(name)))
+  const rest = new Map(object)
+  for (const name of typeAndObjectMeta) rest.delete(name)
+  return rest
 }
 
 function putBack(object: JsonObject, rest: JsonObject): void {
-  for (const name of object.keys()) if (!typeAndObjectMeta.includes(name)) object.delete(name)
+  const meta: [string, JsonValue][] = []
+  for (const member of object) if (typeAndObjectMeta.includes(member[0])) meta.push(member)
+  object.clear()
+  for (const [name, value] of meta) object.set(name, value)
   for (const [name, value] of rest) object.set(name, value)
+}
+
+/** The order of texts by their UTF-16 units, as `sort` has it. */
+function compareUnits(a: string, b: string): number {
+  return a < b ? -1 : a === b ? 0 : 1
 }

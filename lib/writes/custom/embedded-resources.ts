@@ -25,10 +25,15 @@ export function decodeMetadata(metadata: JsonValue, schema: Schema): DecodedMeta
   return { metadata: completeTree(object, type), unknownFields }
 }
 
-/** The members that Go's type takes one by one: of an apply, the others are dropped. */
+/** The members that Go's type takes one by one: of an apply, the others are dropped. The managed
+ *  fields are the server's own. */
 export function wellFormed(metadata: JsonValue, schema: Schema): JsonValue {
   if (!(metadata instanceof Map)) return metadata
-  return new Map([...metadata].filter(member => isMetadata(new Map([member]), schema)))
+  return new Map(
+    [...metadata].filter(
+      member => member[0] === 'managedFields' || isMetadata(new Map([member]), schema),
+    ),
+  )
 }
 
 function isMetadata(metadata: JsonObject, schema: Schema): boolean {

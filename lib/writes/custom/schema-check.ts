@@ -11,7 +11,7 @@ import { type FieldError, invalid, required, tooMany, typeInvalid } from '../fie
 import type { ValidationSchema } from './open-api-schema.ts'
 import { fullBudget, spend, spendFrom } from './budget.ts'
 import { checkNumber, isInteger, isWhole, kindOf } from './schema-numbers.ts'
-import { checkChoices, checkText } from './schema-scalars.ts'
+import { checkChoices, checkText, longMatches, longText } from './schema-scalars.ts'
 import { failed, SchemaResult, type SchemaError } from './schema-result.ts'
 
 /** The value as it was; undefined where there was none to compare with. */
@@ -83,7 +83,8 @@ function* check(value: JsonValue, schema: ValidationSchema, at: At): Steps<Schem
   }
   result.merge(yield* checkAlternatives(value, schema, at)).count()
   if (typeof value === 'string') {
-    result.merge(checkText(value, schema, path)).count()
+    const matches = value.length < longText ? undefined : yield* longMatches(value, schema)
+    result.merge(checkText(value, schema, path, matches)).count()
   } else if (value instanceof JsonNumber) {
     result.merge(checkNumber(value, schema, path)).count()
   } else if (Array.isArray(value)) result.merge(yield* checkList(value, schema, at)).count()

@@ -1,5 +1,6 @@
 /** Checks of strings and of enums. */
 
+import type { Steps } from '@watchglass/base'
 import { goPattern, goQuote, JsonNumber, type JsonValue, textFromTree } from '@watchglass/go'
 import { invalid, notSupported, textNotSupported, tooLong, typeInvalid } from '../field-errors.ts'
 import { spend } from './budget.ts'
@@ -8,18 +9,51 @@ import { isInteger } from './schema-numbers.ts'
 import { failed, SchemaResult } from './schema-result.ts'
 import { hasFormat } from './text-formats.ts'
 
-/** Length and pattern, of which only the first violation is reported, and the format. */
-export function checkText(text: string, schema: ValidationSchema, path: string): SchemaResult {
-  const result = checkLengths(text, schema, path)
+/** Length and pattern, of which only the first violation is reported, and the format. Whether the
+ *  pattern occurs in a long text may have been found out before. */
+export function checkText(
+  text: string,
+  schema: ValidationSchema,
+  path: string,
+  matches?: boolean,
+): SchemaResult {
+  const result = checkLengths(text, schema, path, matches)
   if (schema.format === '' || hasFormat(text, schema.format)) return result
   const words = `${path} in body must be of type ${schema.format}: ${goQuote(text)}`
   result.add({ text: words, error: typeInvalid(fieldOf(path), text, words) })
   return result
 }
 
-function checkLengths(text: string, schema: ValidationSchema, path: string): SchemaResult {
+/** Texts from here on are matched in steps. */
+export const longText = 4096
+
+/** Whether the pattern of the schema occurs in a long text; undefined where there is none, or where
+ *  the length is wrong, which `checkText` finds first. */
+export function* longMatches(text: string, schema: ValidationSchema): Steps<boolean | undefined> {
+  const { maxLength = Infinity, minLength = 0, pattern } = schema
+  if (pattern === '') return undefined
+  const length = charactersOf(text)
+  if (length > maxLength || length < minLength) return undefined
+  return yield* goPattern(pattern).testInSteps(text, states => spend('states', states))
+}
+
+function charactersOf(text: string): number {
+  let pairs = 0
+  for (let i = 1; i < text.length; i++) {
+    if ((text.charCodeAt(i) & 0xfc00) !== 0xdc00) continue
+    if ((text.charCodeAt(i - 1) & 0xfc00) === 0xd800) pairs++
+  }
+  return text.length - pairs
+}
+
+function checkLengths(
+  text: string,
+  schema: ValidationSchema,
+  path: string,
+  matches?: boolean,
+): SchemaResult {
   const { maxLength, minLength, pattern } = schema
-  const length = maxLength === undefined && minLength === undefined ? 0 : Array.from(text).length
+  const length = maxLength === undefined && minLength === undefined ? 0 : charactersOf(text)
   const field = fieldOf(path)
   if (maxLength !== undefined && length > maxLength) {
     const words = `${path} in body should be at most ${maxLength} chars long`
@@ -29,7 +63,8 @@ function checkLengths(text: string, schema: ValidationSchema, path: string): Sch
     const words = `${path} in body should be at least ${minLength} chars long`
     return failed({ text: words, error: invalid(field, text, words) })
   }
-  if (pattern !== '' && !goPattern(pattern).test(text, states => spend('states', states))) {
+  const test = (): boolean => goPattern(pattern).test(text, states => spend('states', states))
+  if (pattern !== '' && !(matches ?? test())) {
     const words = `${path} in body should match '${pattern}'`
     return failed({ text: words, error: invalid(field, text, words) })
   }

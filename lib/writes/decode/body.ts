@@ -13,14 +13,14 @@ import {
   type JsonObject,
   memberOf,
   type ParsedDocument,
-  textFromTree,
+  textInSteps,
 } from '@watchglass/go'
 import { kindNamed } from '../kinds/index.ts'
 import { badRequest, groupVersionText, StatusError } from '@watchglass/kube'
 import type { FieldValidation } from '../write-options.ts'
 import type { WriteKind } from '../write-kind.ts'
 import { completeTree } from './complete-tree.ts'
-import { jsonBody, type Named, namedIn, summaryOf, unnamed } from './documents.ts'
+import { jsonInSteps, type Named, namedIn, summaryOf, unnamed } from './documents.ts'
 import { requireFewValues } from './protobuf-size.ts'
 import { DecodeError, type Decoded, decodeTyped } from './typed-decoder.ts'
 import { parseYaml } from './yaml-body.ts'
@@ -63,15 +63,16 @@ export interface BodyDocument {
   readonly strictErrors: readonly string[]
 }
 
-/** Parses a body that is not protobuf, YAML in steps; throws `DecodeError`. */
+/** Parses a body that is not protobuf, in steps; throws `DecodeError`. */
 export async function parseBody(
   body: Uint8Array,
   form: BodyForm,
   slice: Pick<Slice, 'take'>,
 ): Promise<BodyDocument> {
-  if (form !== 'yaml') return { document: jsonBody(body), strictErrors: [] }
+  if (form !== 'yaml') return { document: await slice.take(jsonInSteps(body)), strictErrors: [] }
   const { value, strictErrors } = await slice.take(parseYaml(body))
-  return { document: jsonBody(Buffer.from(textFromTree(value))), strictErrors }
+  const json = Buffer.from(await slice.take(textInSteps(value)))
+  return { document: await slice.take(jsonInSteps(json)), strictErrors }
 }
 
 export interface DecodeRequest {
@@ -156,7 +157,10 @@ export async function documentOf(
   { body, form }: Pick<DecodeRequest, 'body' | 'form'>,
   slice: Pick<Slice, 'take'>,
 ): Promise<BodyDocument> {
-  if (form === 'protobuf') return { document: protobufDocument(kind, body), strictErrors: [] }
+  if (form === 'protobuf') {
+    const json = jsonOfProtobuf(kind, body)
+    return { document: await slice.take(jsonInSteps(json)), strictErrors: [] }
+  }
   try {
     return await parseBody(body, form, slice)
   } catch (error) {
@@ -166,7 +170,7 @@ export async function documentOf(
 }
 
 /** An object without a kind is of the one that is expected. */
-function protobufDocument(kind: WriteKind, body: Uint8Array): ParsedDocument {
+function jsonOfProtobuf(kind: WriteKind, body: Uint8Array): Uint8Array {
   const envelope = readEnvelope(body, 0, body.length)
   if (!(envelope instanceof NotExact)) {
     const type = kind.schema.findKind(envelope.apiVersion, envelope.kind)?.type ?? kind.type
@@ -178,7 +182,7 @@ function protobufDocument(kind: WriteKind, body: Uint8Array): ParsedDocument {
       'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]'
     throw refusal(kind, undefined, new DecodeError(reason), body)
   }
-  return jsonBody(json)
+  return json
 }
 
 /** The group, version and kind of the object; those of the request where it has none itself. */

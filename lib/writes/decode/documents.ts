@@ -1,11 +1,12 @@
 /** Bodies as documents: JSON, and YAML as the JSON that it stands for. What cannot be parsed is
  *  refused in the words of Go's parsers. */
 
+import { atOnce, type Steps } from '@watchglass/base'
 import {
+  documentInSteps,
   GoJsonError,
   type JsonValue,
   type ParsedDocument,
-  parseDocument,
   parseGoJson,
 } from '@watchglass/go'
 import type { StatusError } from '@watchglass/kube'
@@ -13,21 +14,31 @@ import { rawText } from '../raw-json.ts'
 import { tooLarge } from '../refusals.ts'
 import { DecodeError } from './typed-decoder.ts'
 
-/** The bound of an object's names and values. The cost of a write grows with them, and each step of
- *  a write is taken in one piece: so many keep a step below 0.3 s. An object of 1.5 MB, the most
- *  that etcd takes, has more only if they are shorter than four characters. */
+/** The bound of an object's names and values. The cost of a write grows with them, and some steps of
+ *  a write are taken in one piece (deploy/SECURITY.md). An object of 1.5 MB, the most that etcd
+ *  takes, has more only if they are shorter than four characters. */
 export const valuesMax = 200_000
 
 /** The JSON text of a body; throws `DecodeError` with the message of encoding/json. */
 export function jsonBody(body: Uint8Array): ParsedDocument {
-  const document = boundedDocument(body)
+  return atOnce(jsonInSteps(body))
+}
+
+/** `jsonBody` in steps. */
+export function* jsonInSteps(body: Uint8Array): Steps<ParsedDocument> {
+  const document = yield* boundedInSteps(body)
   if (document !== undefined) return document
   throw new DecodeError(syntaxError(body))
 }
 
 /** The JSON text of a body; undefined if it is malformed. */
 export function boundedDocument(body: Uint8Array): ParsedDocument | undefined {
-  const document = parseDocument(body, 0, body.length, valuesMax)
+  return atOnce(boundedInSteps(body))
+}
+
+/** `boundedDocument` in steps. */
+export function* boundedInSteps(body: Uint8Array): Steps<ParsedDocument | undefined> {
+  const document = yield* documentInSteps(body, 0, body.length, valuesMax)
   if (document !== 'too large') return document
   throw tooManyValues()
 }

@@ -23,11 +23,17 @@ export class DecodeError extends Error {}
 
 /** Raw JSON inside an object: written as it was. */
 export class RawObject extends Map<string, JsonValue> {
-  readonly source: string
+  readonly #sourceOf: () => string
+  #source: string | undefined
 
-  constructor(value: JsonObject, source: string) {
+  constructor(value: JsonObject, sourceOf: () => string) {
     super(value)
-    this.source = source
+    this.#sourceOf = sourceOf
+  }
+
+  /** The text, made when it is asked for: of managed fields there may be a megabyte. */
+  get source(): string {
+    return (this.#source ??= this.#sourceOf())
   }
 }
 
@@ -244,7 +250,7 @@ class TypedDecoder {
   }
 
   #raw(value: JsonValue): JsonValue {
-    return value instanceof Map ? new RawObject(value, this.#document.sourceOf(value)) : value
+    return value instanceof Map ? new RawObject(value, () => this.#document.sourceOf(value)) : value
   }
 
   #wrongType(value: JsonValue, goType: string, place: Place): undefined {

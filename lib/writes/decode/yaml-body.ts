@@ -25,7 +25,7 @@ import {
 } from '@watchglass/go'
 import type { StatusError } from '@watchglass/kube'
 import { tooLarge } from '../refusals.ts'
-import { boundedDocument } from './documents.ts'
+import { boundedInSteps } from './documents.ts'
 import { DecodeError } from './typed-decoder.ts'
 
 export interface YamlBody {
@@ -48,7 +48,7 @@ const tokensMax = 250_000
 /** Parses the first document of a body in steps; throws `DecodeError`. Most bodies are JSON, which
  *  is YAML too, and is parsed at once. */
 export function* parseYaml(body: Uint8Array): Steps<YamlBody> {
-  const json = body[0] === 0x7b ? boundedDocument(body) : undefined
+  const json = body[0] === 0x7b ? yield* boundedInSteps(body) : undefined
   if (json !== undefined && !json.hasRepeatedMembers) return { value: json.value, strictErrors: [] }
   if (body.length > yamlMaxBytes) throw tooMuchYaml()
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString()

@@ -1,5 +1,6 @@
 /** Bodies of custom resources: read into maps, pruned by the schema of their version, defaulted. */
 
+import type { Steps } from '@watchglass/base'
 import { appendAll } from '../lists.ts'
 import { goQuote, type JsonObject, type ParsedDocument } from '@watchglass/go'
 import { groupVersionText } from '@watchglass/kube'
@@ -45,7 +46,7 @@ export async function decodeCustom(
   await session.slice.giveWay()
   if (read !== undefined) {
     try {
-      appendAll(strictErrors, customRulesOf(read).prune(object))
+      appendAll(strictErrors, await session.slice.take(customRulesOf(read).prune(object)))
     } catch (error) {
       throw refusal(kind, named, error)
     }
@@ -56,7 +57,7 @@ export async function decodeCustom(
   session.warn(warnings)
   if (apiVersion !== kind.apiVersion) throw otherVersion(apiVersion, kind)
   await session.slice.giveWay()
-  customRulesOf(kind).applyDefaults(object)
+  await session.slice.take(customRulesOf(kind).applyDefaults(object))
   return { object, warnings: [] }
 }
 
@@ -73,13 +74,13 @@ export function kindNamed(
 }
 
 /** Decodes the metadata of an object of any kind; returns the errors of a strict decoder. */
-export function decodeCustomHead(kind: WriteKind, object: JsonObject): string[] {
+export function* decodeCustomHead(kind: WriteKind, object: JsonObject): Steps<string[]> {
   const named = ['apiVersion', 'kind', 'metadata'].flatMap(name => {
     const value = object.get(name)
     return value === undefined ? [] : [[name, value] as const]
   })
   const head: JsonObject = new Map(named)
-  const unknown = customRulesOf(kind).prune(head)
+  const unknown = yield* customRulesOf(kind).prune(head)
   for (const [name, value] of head) object.set(name, value)
   return unknown
 }

@@ -1,8 +1,9 @@
 /** PATCH: the object as it is now, changed by what the client sends, decoded again, and stored
  *  like an update. */
 
+import type { Steps } from '@watchglass/base'
 import type { MessageType } from '@watchglass/codec'
-import { copyTree, type JsonObject } from '@watchglass/go'
+import { copyTreeInSteps, type JsonObject } from '@watchglass/go'
 import { badRequest, objectNotFound, plainError } from '@watchglass/kube'
 import { customRulesOf } from '../custom/custom-rules.ts'
 import { wellFormed } from '../custom/embedded-resources.ts'
@@ -104,10 +105,11 @@ async function patched(
   const { kind, resource, name } = session
   if (live === undefined) throw objectNotFound(resource, name)
   const isChecked = options.fieldValidation !== 'Ignore'
-  const result = applyPatch(kind, live, { type, body, isChecked })
-  await session.slice.giveWay()
-  const object = decodePatched(session, result, { type, options })
-  await session.slice.giveWay()
+  const { slice } = session
+  const result = await slice.take(applyPatch(kind, live, { type, body, isChecked }))
+  await slice.giveWay()
+  const object = await slice.take(decodePatched(session, result, { type, options }))
+  await slice.giveWay()
   return owned(session, { live, object, options })
 }
 
@@ -136,7 +138,7 @@ async function applyConfiguration(
   await session.slice.giveWay()
   const object =
     kind.type === undefined
-      ? defaultedCustom(kind, merged)
+      ? await session.slice.take(defaultedCustom(kind, merged))
       : converted(merged, { ...kind, type: kind.type }, configuration)
   session.warn(
     strictErrors.length === 0 || options.fieldValidation === 'Ignore'
@@ -166,12 +168,14 @@ function converted(
 
 /** The result of an apply is not pruned: an object that has lost all its members is null, and
  *  refused where null is not allowed. */
-function defaultedCustom(kind: WriteKind, merged: JsonObject): JsonObject {
-  const object = copyTree(merged) as JsonObject
+function* defaultedCustom(kind: WriteKind, merged: JsonObject): Steps<JsonObject> {
+  const object = yield* copyTreeInSteps(merged)
+  yield
   const metadata = object.get('metadata')
   if (metadata !== undefined) object.set('metadata', wellFormed(metadata, kind.schema))
-  decodeCustomHead(kind, object)
-  customRulesOf(kind).applyDefaults(object)
+  yield
+  yield* decodeCustomHead(kind, object)
+  yield* customRulesOf(kind).applyDefaults(object)
   return object
 }
 

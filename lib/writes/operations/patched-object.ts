@@ -2,8 +2,9 @@
  *  they say that they are, and converted; those of strategic ones as the kind that is written,
  *  whatever they say. */
 
+import type { Steps } from '@watchglass/base'
 import type { MessageType } from '@watchglass/codec'
-import { copyTree, goQuote, type JsonObject, type JsonValue } from '@watchglass/go'
+import { copyTreeInSteps, goQuote, type JsonObject, type JsonValue } from '@watchglass/go'
 import { groupVersionText, type StatusError } from '@watchglass/kube'
 import { customRulesOf } from '../custom/custom-rules.ts'
 import { completeBuiltIn, decodeNamed, isTakenAs, judged, schemeOf } from '../decode/body.ts'
@@ -26,11 +27,11 @@ interface PatchedAs {
 }
 
 /** Decodes what a patch has made. */
-export function decodePatched(
+export function* decodePatched(
   session: WriteSession,
   patched: Patched,
   { type, options }: PatchedAs,
-): JsonObject {
+): Steps<JsonObject> {
   const { kind } = session
   const { patched: value, patch } = patched
   const refuse = (message: string): StatusError => {
@@ -42,11 +43,12 @@ export function decodePatched(
     session.warn(judged(all, options.fieldValidation, refuse))
   }
   try {
-    if (kind.type === undefined) return decodeCustom(session, value, judge)
+    if (kind.type === undefined) return yield* decodeCustom(session, value, judge)
     const typed = { ...kind, type: kind.type }
     if (type !== 'strategic') return decodeAsNamed(session, typed, { value, judge })
     const decoded = convertTyped(value, kind.type)
     judge(decoded.strictErrors)
+    yield
     return completeBuiltIn(decoded.object, typed)
   } catch (error) {
     if (error instanceof DecodeError) throw refuse(error.message)
@@ -99,20 +101,20 @@ function decodeBare(
 }
 
 /** Only what says that it is of the kind is treated by the schema of its version. */
-function decodeCustom(session: WriteSession, value: JsonValue, judge: Judge): JsonObject {
-  const object = copyTree(value)
-  if (!(object instanceof Map)) throw new DecodeError('the patch does not make an object')
+function* decodeCustom(session: WriteSession, value: JsonValue, judge: Judge): Steps<JsonObject> {
+  if (!(value instanceof Map)) throw new DecodeError('the patch does not make an object')
+  const object = yield* copyTreeInSteps(value)
   const named = namedIn(treeDocument(value))
   if (named.kind === '') {
     throw new DecodeError(`Object 'Kind' is missing in '${typedText(value)}'`)
   }
   const kind = kindNamed(session, named)
   if (kind === undefined) {
-    judge(decodeCustomHead(session.kind, object))
+    judge(yield* decodeCustomHead(session.kind, object))
     return object
   }
   const rules = customRulesOf(kind)
-  judge(rules.prune(object))
-  rules.applyDefaults(object)
+  judge(yield* rules.prune(object))
+  yield* rules.applyDefaults(object)
   return object
 }

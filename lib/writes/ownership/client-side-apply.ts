@@ -37,7 +37,7 @@ export function* applyOverClientSide(
     return yield* apply(false)
   } catch (error) {
     if (!isKubectl || !(error instanceof ApplyConflicts)) throw error
-    const own = fieldsOfAnnotation(kind, live)
+    const own = yield* fieldsOfAnnotation(kind, live)
     if (own === undefined) throw error
     const others = error.conflicts.filter(({ path }) => !own.has(path))
     if (others.length > 0) throw new ApplyConflicts(others)
@@ -69,17 +69,18 @@ function withoutAnnotation(applied: JsonObject): JsonObject {
 
 /** Fields that the annotation lists and whose values are still the same; undefined if there is
  *  no annotation, or it is of another version. */
-function fieldsOfAnnotation(kind: WriteKind, live: JsonObject): FieldSet | undefined {
+function* fieldsOfAnnotation(kind: WriteKind, live: JsonObject): Steps<FieldSet | undefined> {
   const text = memberOf(memberOf(live.get('metadata'), 'annotations'), lastApplied)
   if (typeof text !== 'string' || text === '') return undefined
   const bytes = Buffer.from(text)
   const applied: JsonValue | undefined = parseTree(bytes, 0, bytes.length)
   if (!(applied instanceof Map) || applied.get('apiVersion') !== kind.apiVersion) return undefined
   try {
-    const { type } = typedObject(kind, live, { allowsDuplicates: false })
-    typedObject(kind, applied, { allowsDuplicates: false })
-    const { removed, modified, added } = compareFields(type, applied, live)
-    return fieldsOf(type, applied).difference(modified).difference(added).difference(removed)
+    const { type } = yield* typedObject(kind, live, { allowsDuplicates: false })
+    yield* typedObject(kind, applied, { allowsDuplicates: false })
+    const { removed, modified, added } = yield* compareFields(type, applied, live)
+    const fields = yield* fieldsOf(type, applied)
+    return fields.difference(modified).difference(added).difference(removed)
   } catch (error) {
     if (error instanceof TypeProblems) return undefined
     throw error

@@ -11,7 +11,7 @@ import { ApplyConflicts } from './conflicts.ts'
 import {
   MalformedManagedFields,
   type Managers,
-  managedFieldsOf,
+  managedFieldsInSteps,
   noManagers,
   readManagers,
 } from './managers.ts'
@@ -42,13 +42,13 @@ export function* updateManagedFields(
     const allowsDuplicates = true
     const empty = emptyObject(context)
     yield
-    const typedBefore = typedObject(kind, live ?? empty, { allowsDuplicates })
-    const typedAfter = typedObject(kind, object, { allowsDuplicates })
+    const typedBefore = yield* typedObject(kind, live ?? empty, { allowsDuplicates })
+    const typedAfter = yield* typedObject(kind, object, { allowsDuplicates })
     const objects = { live: typedBefore, updated: typedAfter }
     const write = writeContextOf(context)
     yield
     const managers = yield* managersAfterUpdate(write, objects, before, writerOf(context))
-    return withManagedFields(object, managedFieldsOf(managers))
+    return withManagedFields(object, yield* managedFieldsInSteps(managers))
   } catch (error) {
     if (error instanceof TypeProblems) return object
     throw error
@@ -78,7 +78,7 @@ export function* serverSideApply(
     )
     yield
     if (object !== undefined) checkConversion(context, 'new', applied)
-    const merged = withManagedFields(object ?? current, managedFieldsOf(managers))
+    const merged = withManagedFields(object ?? current, yield* managedFieldsInSteps(managers))
     return context.manager === kubectl ? withLastApplied(merged, applied) : merged
   } catch (error) {
     if (error instanceof ApplyConflicts) throw conflictStatus(error)
@@ -119,10 +119,10 @@ function* applyOnce(
   yield
   const write = writeContextOf(context)
   const writer = writerOf(context)
-  const live = typedLive(context, current)
+  const live = yield* typedLive(context, current)
   let managers = before
   if (managers.owned.size === 0) {
-    const empty = typedLive(context, emptyObject(context))
+    const empty = yield* typedLive(context, emptyObject(context))
     const objects = { live: empty, updated: live }
     const first = { ...writer, name: beforeFirstApply }
     yield
@@ -132,21 +132,25 @@ function* applyOnce(
     throw badRequest('metadata.managedFields must be nil')
   }
   yield
-  const objects = { live, applied: typedApplied(context, applied) }
+  const objects = { live, applied: yield* typedApplied(context, applied) }
   return yield* managersAfterApply(write, objects, managers, { ...writer, isForced })
 }
 
-function typedApplied({ kind }: OwnershipContext, applied: JsonObject): TypedObject {
+function typedApplied({ kind }: OwnershipContext, applied: JsonObject): Steps<TypedObject> {
   return typedOr(kind, applied, 'failed to create typed patch object')
 }
 
-function typedLive({ kind }: OwnershipContext, live: JsonObject): TypedObject {
+function typedLive({ kind }: OwnershipContext, live: JsonObject): Steps<TypedObject> {
   return typedOr(kind, live, 'failed to create typed live object')
 }
 
-function typedOr(kind: OwnershipContext['kind'], object: JsonObject, what: string): TypedObject {
+function* typedOr(
+  kind: OwnershipContext['kind'],
+  object: JsonObject,
+  what: string,
+): Steps<TypedObject> {
   try {
-    return typedObject(kind, object, {
+    return yield* typedObject(kind, object, {
       allowsDuplicates: what === 'failed to create typed live object',
     })
   } catch (error) {

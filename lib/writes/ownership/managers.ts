@@ -2,9 +2,10 @@
  *  operation, in which version of the API and through which subresource; since when; and which
  *  fields. */
 
+import { atOnce, type Steps } from '@watchglass/base'
 import { compareUtf8, itemsOf, type JsonObject, type JsonValue, memberOf } from '@watchglass/go'
 import type { FieldSet } from './sets/field-set.ts'
-import { fieldsFromSet, setFromFields } from './sets/fields-v1.ts'
+import { fieldsInSteps, setFromFields } from './sets/fields-v1.ts'
 
 export type ManagerOperation = 'Apply' | 'Update'
 
@@ -77,6 +78,11 @@ export function readManagers(managedFields: JsonValue | undefined): Managers {
 
 /** metadata.managedFields: appliers first, then by time; undefined if nobody owns anything. */
 export function managedFieldsOf(managers: Managers): JsonValue[] | undefined {
+  return atOnce(managedFieldsInSteps(managers))
+}
+
+/** `managedFieldsOf` in steps. */
+export function* managedFieldsInSteps(managers: Managers): Steps<JsonValue[] | undefined> {
   if (managers.owned.size === 0) return undefined
   const entries = [...managers.owned].map(([id, owned]) => ({
     owned,
@@ -94,19 +100,19 @@ export function managedFieldsOf(managers: Managers): JsonValue[] | undefined {
     )
   })
   const listed: JsonValue[] = []
-  for (const { owned, time } of entries) listed.push(entryOf(owned, time))
+  for (const { owned, time } of entries) listed.push(yield* entryOf(owned, time))
   return listed
 }
 
 /** The members in the order in which the API writes them. */
-function entryOf({ manager, apiVersion, fields }: OwnedFields, time: string): JsonObject {
+function* entryOf({ manager, apiVersion, fields }: OwnedFields, time: string): Steps<JsonObject> {
   const entry: JsonObject = new Map()
   if (manager.name !== '') entry.set('manager', manager.name)
   entry.set('operation', manager.operation)
   entry.set('apiVersion', apiVersion)
   if (time !== '') entry.set('time', time)
   entry.set('fieldsType', 'FieldsV1')
-  entry.set('fieldsV1', fieldsFromSet(fields))
+  entry.set('fieldsV1', yield* fieldsInSteps(fields))
   if (manager.subresource !== '') entry.set('subresource', manager.subresource)
   return entry
 }

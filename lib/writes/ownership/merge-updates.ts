@@ -68,7 +68,7 @@ export function* applyConfiguration(
   const merged: TypedObject = { ...live, value: value instanceof Map ? value : new Map() }
   yield
   const last = owned.get(id)
-  const applies = fieldsOf(applied.type, applied.value)
+  const applies = yield* fieldsOf(applied.type, applied.value)
   const fields = context.withoutReset(applies, applied.apiVersion)
   owned.set(id, { manager, apiVersion: applied.apiVersion, fields })
   yield
@@ -98,18 +98,19 @@ function* settle(
   writer: { readonly id: string; readonly isForced: boolean },
 ): Steps<{ owned: Map<string, OwnedFields>; changes: Changes }> {
   const { versions, withoutReset } = context
-  const compare = (apiVersion: string): Changes | undefined => {
-    const left = inVersion(versions, live, apiVersion)
-    const right = left && inVersion(versions, updated, apiVersion)
+  const compare = function* (apiVersion: string): Steps<Changes | undefined> {
+    const left = yield* inVersion(versions, live, apiVersion)
+    const right = left && (yield* inVersion(versions, updated, apiVersion))
     if (left === undefined || right === undefined) return undefined
-    const compared = compareFields(left.type, left.value, right.value)
+    const compared = yield* compareFields(left.type, left.value, right.value)
     const { removed, modified, added } = mapComparison(compared, fields =>
       withoutReset(fields, apiVersion),
     )
+    yield
     return { removed, changed: modified.union(added) }
   }
   yield
-  const ofWrite = compare(updated.apiVersion) as Changes
+  const ofWrite = (yield* compare(updated.apiVersion)) as Changes
   const comparisons = new Map<string, Changes | undefined>([[updated.apiVersion, ofWrite]])
   const owned = new Map(before)
   const taken: OwnedFields[] = []
@@ -117,7 +118,9 @@ function* settle(
     if (id === writer.id) continue
     yield
     const { apiVersion, fields } = owner
-    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, compare(apiVersion))
+    if (!comparisons.has(apiVersion)) {
+      comparisons.set(apiVersion, yield* compare(apiVersion))
+    }
     const changes = comparisons.get(apiVersion)
     if (changes === undefined) {
       owned.delete(id)
@@ -145,7 +148,9 @@ function* underSchemas(
   for (const [id, owner] of before) {
     const { apiVersion, fields } = owner
     yield
-    if (!objects.has(apiVersion)) objects.set(apiVersion, inVersion(versions, live, apiVersion))
+    if (!objects.has(apiVersion)) {
+      objects.set(apiVersion, yield* inVersion(versions, live, apiVersion))
+    }
     const object = objects.get(apiVersion)
     if (object !== undefined) owned.set(id, { ...owner, fields: underType(fields, object.type) })
   }

@@ -1,5 +1,6 @@
 /** A write, as far as the ownership of fields goes. */
 
+import type { Steps } from '@watchglass/base'
 import type { JsonObject } from '@watchglass/go'
 import type { WriteKind } from '../write-kind.ts'
 import type { WriteContext } from './merge-updates.ts'
@@ -42,14 +43,14 @@ export function writeContextOf({ kind, subresource, convert }: OwnershipContext)
   }
 }
 
-/** The object with its type. Throws `TypeProblems` if it does not have it. */
-export function typedObject(
+/** The object with its type, checked in steps. Throws `TypeProblems` if it does not have it. */
+export function* typedObject(
   kind: WriteKind,
   value: JsonObject,
   { allowsDuplicates }: { readonly allowsDuplicates: boolean },
-): TypedObject {
+): Steps<TypedObject> {
   const type = typeOfKind(kind)
-  checkType(type, value, { allowsDuplicates })
+  yield* checkType(type, value, { allowsDuplicates })
   return { apiVersion: kind.apiVersion, type, value }
 }
 

@@ -25,15 +25,15 @@ export function* pruneApplied(
   },
 ): Steps<TypedObject> {
   if (last === undefined || last.fields.isEmpty) return merged
-  const whole = inVersion(versions, merged, last.apiVersion)
+  const whole = yield* inVersion(versions, merged, last.apiVersion)
   if (whole === undefined) return merged
   const emptied = without(whole, declared(whole, last.fields))
   yield
   const kept = yield* addBackOwned(versions, { whole, pruned: emptied }, owned)
   yield
-  const pruned = addBackDangling(versions, { whole, pruned: kept }, last)
+  const pruned = yield* addBackDangling(versions, { whole, pruned: kept }, last)
   yield
-  return inVersion(versions, pruned, apiVersion) ?? merged
+  return (yield* inVersion(versions, pruned, apiVersion)) ?? merged
 }
 
 interface Pruning {
@@ -59,11 +59,11 @@ function* addBackOwned(
     const fields = FieldSet.unionOf(sets)
     if (apiVersion === whole.apiVersion && fields.isBare) continue
     yield
-    const left = inVersion(versions, state.whole, apiVersion)
-    const right = inVersion(versions, state.pruned, apiVersion)
+    const left = yield* inVersion(versions, state.whole, apiVersion)
+    const right = yield* inVersion(versions, state.pruned, apiVersion)
     if (left === undefined || right === undefined) continue
-    const all = declared(left, fieldsOf(left.type, left.value))
-    const present = declared(left, fieldsOf(right.type, right.value))
+    const all = declared(left, yield* fieldsOf(left.type, left.value))
+    const present = declared(left, yield* fieldsOf(right.type, right.value))
     const gone = all.difference(present.union(declared(left, fields)))
     state = { whole: left, pruned: without(left, gone) }
   }
@@ -71,15 +71,15 @@ function* addBackOwned(
 }
 
 /** Adds back what the manager did not apply the last time: it may not remove that. */
-function addBackDangling(
+function* addBackDangling(
   versions: Versions,
   { whole, pruned }: Pruning,
   last: OwnedFields,
-): TypedObject {
-  const converted = inVersion(versions, pruned, last.apiVersion)
+): Steps<TypedObject> {
+  const converted = yield* inVersion(versions, pruned, last.apiVersion)
   if (converted === undefined) return whole
-  const present = declared(whole, fieldsOf(converted.type, converted.value))
-  const all = declared(whole, fieldsOf(whole.type, whole.value))
+  const present = declared(whole, yield* fieldsOf(converted.type, converted.value))
+  const all = declared(whole, yield* fieldsOf(whole.type, whole.value))
   const before = declared(whole, last.fields)
   return without(whole, all.difference(present).intersection(before))
 }

@@ -1,6 +1,7 @@
 /** An apply configuration merged into an object on behalf of the server: what it sets has no owner,
  *  and it must not replace a value that is owned as a whole. */
 
+import { atOnce } from '@watchglass/base'
 import type { JsonObject, JsonValue } from '@watchglass/go'
 import type { WriteKind } from '../write-kind.ts'
 import { typedObject } from './ownership-context.ts'
@@ -35,7 +36,7 @@ export function withConfiguration(
 
 function typed(kind: WriteKind, object: JsonObject, which: 'patch' | 'original'): TypedObject {
   try {
-    return typedObject(kind, object, { allowsDuplicates: which === 'original' })
+    return atOnce(typedObject(kind, object, { allowsDuplicates: which === 'original' }))
   } catch (error) {
     if (!(error instanceof TypeProblems)) throw error
     throw new UnusableConfiguration(

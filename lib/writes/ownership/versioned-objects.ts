@@ -1,5 +1,6 @@
 /** An object in the versions in which its managers own fields. */
 
+import type { Steps } from '@watchglass/base'
 import type { JsonObject } from '@watchglass/go'
 import { checkType } from './typed/validate.ts'
 import type { FieldType } from './types/field-type.ts'
@@ -21,16 +22,16 @@ export interface TypedObject {
   readonly value: JsonObject
 }
 
-/** The object in that version; undefined if it does not exist. Throws `TypeProblems` if the
+/** The object in that version, in steps; undefined if it does not exist. Throws `TypeProblems` if the
  *  conversion makes something wrong. */
-export function inVersion(
+export function* inVersion(
   versions: Versions,
   object: TypedObject,
   apiVersion: string,
-): TypedObject | undefined {
+): Steps<TypedObject | undefined> {
   if (object.apiVersion === apiVersion) return object
   const converted = versions.inVersion(object.value, apiVersion)
   if (converted === undefined) return undefined
-  checkType(converted.type, converted.value, { allowsDuplicates: false })
+  yield* checkType(converted.type, converted.value, { allowsDuplicates: false })
   return { apiVersion, ...converted }
 }

@@ -1,9 +1,10 @@
 /** A patch of a request: parsed, checked as far as fieldValidation asks for it, and applied.
  *  Server-side apply is another thing (lib/writes/ownership/managed-fields.ts). */
 
+import type { Steps } from '@watchglass/base'
 import { JsonNumber, type JsonObject, type JsonValue, type ParsedDocument } from '@watchglass/go'
 import { badRequest, plainError, StatusError } from '@watchglass/kube'
-import { jsonBody } from '../decode/documents.ts'
+import { jsonInSteps } from '../decode/documents.ts'
 import { DecodeError } from '../decode/typed-decoder.ts'
 import type { WriteKind } from '../write-kind.ts'
 import { type JsonPatchOperation, PatchFailure, applyJsonPatch } from './json-patch.ts'
@@ -35,9 +36,9 @@ export interface Patched {
 /** More operations than this are refused. */
 const operationsMax = 10_000
 
-/** Applies the patch to an object in the version of the request. Throws the Status of a patch
- *  that cannot be applied. */
-export function applyPatch(kind: WriteKind, live: JsonObject, patch: Patch): Patched {
+/** Applies the patch to an object in the version of the request, in steps. Throws the Status of a
+ *  patch that cannot be applied. */
+export function applyPatch(kind: WriteKind, live: JsonObject, patch: Patch): Steps<Patched> {
   switch (patch.type) {
     case 'json':
       return applyJson(live, patch)
@@ -48,8 +49,8 @@ export function applyPatch(kind: WriteKind, live: JsonObject, patch: Patch): Pat
   }
 }
 
-function applyJson(live: JsonObject, { body, isChecked }: Patch): Patched {
-  const document = parsed(body, isChecked ? 'error decoding patch: ' : '')
+function* applyJson(live: JsonObject, { body, isChecked }: Patch): Steps<Patched> {
+  const document = yield* parsed(body, isChecked ? 'error decoding patch: ' : '')
   const type = isChecked ? '[]handlers.jsonPatchOp' : 'jsonpatch.Patch'
   const operations = operationsOf(document.value, { type, isChecked })
   const strictErrors = isChecked ? jsonPatchErrors(operations, document) : []
@@ -61,7 +62,7 @@ function applyJson(live: JsonObject, { body, isChecked }: Patch): Patched {
     })
   }
   try {
-    const patched = applyJsonPatch(live, operations)
+    const patched = yield* applyJsonPatch(live, operations)
     return { patched, strictErrors, patch: document.value }
   } catch (error) {
     if (error instanceof PatchFailure) throw unprocessable()
@@ -69,15 +70,16 @@ function applyJson(live: JsonObject, { body, isChecked }: Patch): Patched {
   }
 }
 
-function applyMerge(live: JsonObject, { body, isChecked }: Patch): Patched {
+function* applyMerge(live: JsonObject, { body, isChecked }: Patch): Steps<Patched> {
   let document: ParsedDocument
   try {
-    document = parsed(body, 'error decoding patch: ')
+    document = yield* parsed(body, 'error decoding patch: ')
   } catch (error) {
     throw isChecked ? error : badMergePatch()
   }
   const { value } = document
   const patch = { strictErrors: isChecked ? repeatedMembers(document) : [], patch: value }
+  yield
   if (value instanceof Map) return { patched: applyMergePatch(live, value), ...patch }
   if (value === null) throw badMergePatch()
   if (isChecked) throw badRequest(`error decoding patch: ${wrongType(value, goMap)}`)
@@ -85,16 +87,17 @@ function applyMerge(live: JsonObject, { body, isChecked }: Patch): Patched {
   return { patched: withoutNulls(value), ...patch }
 }
 
-function applyStrategic(
+function* applyStrategic(
   { type }: WriteKind,
   live: JsonObject,
   { body, isChecked }: Patch,
-): Patched {
-  const document = parsed(body, '')
+): Steps<Patched> {
+  const document = yield* parsed(body, '')
   const value = document.value ?? new Map<string, JsonValue>()
   if (!(value instanceof Map)) throw badRequest(wrongType(value, goMap))
   if (type === undefined) throw badRequest('strategic merge patch format is not supported')
   const strictErrors = isChecked ? repeatedMembers(document) : []
+  yield
   try {
     const patched = strategicMerge(live, value, patchTypeOf(type))
     return { patched, strictErrors, patch: value }
@@ -105,9 +108,9 @@ function applyStrategic(
   }
 }
 
-function parsed(body: Uint8Array, prefix: string): ParsedDocument {
+function* parsed(body: Uint8Array, prefix: string): Steps<ParsedDocument> {
   try {
-    return jsonBody(body)
+    return yield* jsonInSteps(body)
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(prefix + error.message)
     throw error

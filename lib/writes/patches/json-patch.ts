@@ -2,6 +2,7 @@
  *  that it uses. A `replace` of a member that is not there adds it, indexes may be negative, and
  *  a `copy` of a missing member is a null. Why a patch does not apply, the API does not say. */
 
+import { isStepDue, noteEffort, type Steps } from '@watchglass/base'
 import {
   goQuote,
   isTooDeep,
@@ -9,6 +10,7 @@ import {
   type JsonObject,
   type JsonValue,
   memberOf,
+  treeBytesPerEffort,
 } from '@watchglass/go'
 import { tooDeep, tooLarge } from '../refusals.ts'
 import { sortedMembers } from '../sorted-members.ts'
@@ -22,6 +24,8 @@ const copiedMaxBytes = 3 * 1024 * 1024
 /** Items of lists that insertions and removals may move. Go moves them, too, but holds up nobody
  *  else with it. */
 const movedMax = 50_000_000
+/** So many are moved in the time of a small thing. */
+const movedPerEffort = 1_000
 
 /** Thrown where a patch does not apply. */
 export class PatchFailure extends Error {}
@@ -36,14 +40,16 @@ function missing(operation: string, what: string): PatchFailure {
 
 /** The document after the patch. Objects that the patch went into have their members sorted,
  *  others keep their order. Changes none of its arguments. */
-export function applyJsonPatch(
+export function* applyJsonPatch(
   document: JsonObject,
   patch: readonly JsonPatchOperation[],
-): JsonValue {
+): Steps<JsonValue> {
   const patcher = new JsonPatcher(document)
   for (const operation of patch) {
+    if (isStepDue()) yield
     patcher.apply(operation)
   }
+  yield
   return patcher.result()
 }
 
@@ -158,13 +164,16 @@ class JsonPatcher {
     const value = this.#get(from) ?? null
     // Each copy can double the depth.
     if (isTooDeep(value)) throw tooDeep()
-    this.#copyableBytes -= sizeOf(value, this.#copyableBytes)
+    const size = sizeOf(value, this.#copyableBytes)
+    this.#copyableBytes -= size
+    noteEffort(size / treeBytesPerEffort)
     if (this.#copyableBytes < 0) throw new PatchFailure('the copies are too large')
     within('error while adding value during copy', () => this.#addAt(target, this.#closed(value)))
   }
 
   #move(items: number): void {
     this.#movable -= items
+    noteEffort(items / movedPerEffort)
     if (this.#movable < 0) throw tooLarge('the patch moves too many items of lists')
   }
 

@@ -5,6 +5,7 @@
 import { JsonNumber, type JsonObject, type JsonValue } from '@watchglass/go'
 import {
   type BadValue,
+  badValueText,
   child,
   duplicate,
   type FieldError,
@@ -16,6 +17,7 @@ import {
   notFound,
   notSupported,
   required,
+  ShownValue,
   textNotSupported,
   tooLong,
   tooMany,
@@ -26,6 +28,15 @@ import type { TextFormat } from './formats.ts'
 
 /** The length of each list of errors. */
 const lengths = new WeakMap<FieldError[], number>()
+
+/** The list or map that the last error of a list has shown. */
+const lastShown = new WeakMap<FieldError[], LastShown>()
+
+interface LastShown {
+  readonly value: JsonValue
+  readonly member: string
+  readonly shown: ShownValue
+}
 
 /** A rule: reports errors about a place. */
 export type PlaceRule = (place: Place) => void
@@ -158,13 +169,24 @@ export class Place {
     this.errors.push(error)
   }
 
+  /** The value in Go's order. Its text is made once: a list of five thousand owners may be shown by
+   *  an error for each of them. */
+  #shownAs(value: BadValue): BadValue {
+    if (!Array.isArray(value) && !(value instanceof Map)) return value
+    const last = lastShown.get(this.errors)
+    if (last?.value === value && last.member === this.#member) return last.shown
+    const shown = new ShownValue(badValueText(inGoOrder(value, this.#member)))
+    lastShown.set(this.errors, { value, member: this.#member, shown })
+    return shown
+  }
+
   /** The name of the member. */
   get #member(): string {
     return this.path.slice(this.path.lastIndexOf('.') + 1)
   }
 
   invalid(detail: string, value: BadValue = this.value ?? ''): void {
-    this.#push(invalid(this.path, inGoOrder(value, this.#member), detail))
+    this.#push(invalid(this.path, this.#shownAs(value), detail))
   }
 
   /** The error of an invalid value, without the value in its text. */
@@ -217,7 +239,7 @@ export class Place {
   }
 
   notSupported(values: readonly string[], value: BadValue = this.value ?? ''): void {
-    this.#push(notSupported(this.path, inGoOrder(value, this.#member), values))
+    this.#push(notSupported(this.path, this.#shownAs(value), values))
   }
 
   tooLong(max: number, unit?: string): void {

@@ -18,6 +18,7 @@ import {
 } from '../../../lib/writes/admission/webhooks/review.ts'
 import { type JsonObject, textInOrder } from '../../../lib/go/json/tree.ts'
 import { treeOf } from '../recorded/load.ts'
+import { allSteps } from '../../support/steps.ts'
 
 const v1 = 'admission.k8s.io/v1'
 const v1beta1 = 'admission.k8s.io/v1beta1'
@@ -193,7 +194,7 @@ function converted(members: object, review: object = {}): unknown {
     ...review,
   }
   try {
-    const made = convertedIn(Buffer.from(JSON.stringify(answer)), request)
+    const made = allSteps(convertedIn(Buffer.from(JSON.stringify(answer)), request))
     return made.map((one: JsonObject) => JSON.parse(textInOrder(one)) as unknown)
   } catch (error) {
     if (error instanceof UnusableConversion) return error.message

@@ -16,6 +16,7 @@ import { underType } from '../../../lib/writes/ownership/typed/schema-changes.ts
 import { checkType } from '../../../lib/writes/ownership/typed/validate.ts'
 import { customType } from '../../../lib/writes/ownership/types/custom-types.ts'
 import { effort } from '../../support/effort.ts'
+import { allSteps } from '../../support/steps.ts'
 import { treeOf } from '../recorded/load.ts'
 
 const item = {
@@ -72,11 +73,11 @@ t.test('what is applied is merged in, and nothing is taken away', async t => {
   always(
     t,
     fc.property(object, object, (live, applied) => {
-      checkType(type, live, { allowsDuplicates: false })
+      allSteps(checkType(type, live, { allowsDuplicates: false }))
       const merged = mergeValues(type, live, applied) ?? new Map()
-      checkType(type, merged, { allowsDuplicates: false })
-      const { removed, modified, added } = compareFields(type, live, merged)
-      const fields = fieldsOf(type, applied).withDeclaredMembers(type)
+      allSteps(checkType(type, merged, { allowsDuplicates: false }))
+      const { removed, modified, added } = allSteps(compareFields(type, live, merged))
+      const fields = allSteps(fieldsOf(type, applied)).withDeclaredMembers(type)
       const again = mergeValues(type, merged, applied) ?? new Map()
       const alone = mergeValues(type, live, live) ?? new Map()
       return (
@@ -93,8 +94,8 @@ t.test('what is added one way is removed the other way, and no field is both', a
   always(
     t,
     fc.property(object, object, (a, b) => {
-      const there = compareFields(type, a, b)
-      const back = compareFields(type, b, a)
+      const there = allSteps(compareFields(type, a, b))
+      const back = allSteps(compareFields(type, b, a))
       return (
         there.added.equals(back.removed) &&
         there.modified.equals(back.modified) &&
@@ -108,7 +109,7 @@ t.test('an object without all its fields is nothing', async t => {
   always(
     t,
     fc.property(object, value => {
-      const fields = fieldsOf(type, value).withDeclaredMembers(type)
+      const fields = allSteps(fieldsOf(type, value)).withDeclaredMembers(type)
       const left = withoutFields(type, value, fields)
       return (
         left === null ||
@@ -138,7 +139,7 @@ t.test(
 t.test('values that do not fit their types are told of in the words of the server', async t => {
   const problems = (value: unknown): string => {
     try {
-      checkType(type, treeOf(value), { allowsDuplicates: false })
+      allSteps(checkType(type, treeOf(value), { allowsDuplicates: false }))
       return ''
     } catch (error) {
       if (error instanceof TypeProblems) return error.message
@@ -171,7 +172,7 @@ t.test('who owned a part of what has become one value owns all of it', async t =
     ...schema,
     properties: { ...schema.properties, one: { type: 'object', properties: item.properties } },
   })
-  const before = fieldsOf(granular, value)
+  const before = allSteps(fieldsOf(granular, value))
   t.strictSame(before.paths().map(pathText), ['.list', '.one.name'])
   t.strictSame(underType(before, type).paths().map(pathText), ['.list', '.one'])
   t.equal(underType(before, granular), before)

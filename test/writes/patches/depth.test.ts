@@ -9,6 +9,7 @@ import {
   textFromTree,
 } from '../../../lib/go/json/tree.ts'
 import { applyJsonPatch, type JsonPatchOperation } from '../../../lib/writes/patches/json-patch.ts'
+import { allSteps } from '../../support/steps.ts'
 
 function tree(value: unknown): JsonValue {
   const bytes = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
@@ -23,7 +24,7 @@ function nested(levels: number): JsonValue {
 
 function patched(value: JsonValue, operations: readonly object[]): JsonValue {
   const document: JsonObject = new Map([['x', value]])
-  return applyJsonPatch(document, operations.map(tree) as readonly JsonPatchOperation[])
+  return allSteps(applyJsonPatch(document, operations.map(tree) as readonly JsonPatchOperation[]))
 }
 
 t.test('what nests too deep is what is not read again', async t => {

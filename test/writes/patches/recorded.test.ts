@@ -4,6 +4,7 @@ import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { type PatchFormat, applyPatch } from '../../../lib/writes/patches/apply-patch.ts'
 import { type Status, StatusError, statusJson } from '../../../lib/kube/status.ts'
 import { recorded, treeOf } from '../recorded/load.ts'
+import { allSteps } from '../../support/steps.ts'
 
 interface Row {
   readonly kind: string
@@ -37,7 +38,7 @@ t.test('random patches make what kube-apiserver makes of them', async t => {
     const { type, isChecked } = row
     const patch = { type, body: Buffer.from(row.body), isChecked }
     try {
-      const { patched, strictErrors } = applyPatch(kind, treeOf(row.live), patch)
+      const { patched, strictErrors } = allSteps(applyPatch(kind, treeOf(row.live), patch))
       t.equal(textInOrder(patched), row.patched, what)
       t.strictSame(strictErrors, row.strictErrors ?? [], what)
     } catch (error) {

@@ -9,6 +9,7 @@ import { type JsonObject, textFromTree } from '../../../lib/go/json/tree.ts'
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import type { StatusError } from '../../../lib/kube/status.ts'
 import { treeOf } from '../recorded/load.ts'
+import { allSteps } from '../../support/steps.ts'
 
 const schema = schemaOf('1.36')
 const configMaps = {
@@ -33,7 +34,7 @@ function patched(
 ) {
   try {
     const patch = { type, body: Buffer.from(body), isChecked }
-    return textFromTree(applyPatch(kind, treeOf(live), patch).patched)
+    return textFromTree(allSteps(applyPatch(kind, treeOf(live), patch)).patched)
   } catch (error) {
     const { status, code } = error as StatusError
     if (status === undefined) throw error
@@ -113,11 +114,11 @@ t.test('copies that double an object again and again end', async t => {
   const copies = ['b', 'c', 'd'].map(name =>
     treeOf({ op: 'copy', from: '/data/a', path: `/data/${name}` }),
   )
-  const copied = applyJsonPatch(large, copies) as JsonObject
+  const copied = allSteps(applyJsonPatch(large, copies)) as JsonObject
   t.equal((copied.get('data') as JsonObject).size, 4)
   const again = treeOf({ op: 'copy', from: '/data/a', path: '/data/e' })
   t.throws(
-    () => applyJsonPatch(large, [...copies, again]),
+    () => allSteps(applyJsonPatch(large, [...copies, again])),
     new PatchFailure('the copies are too large'),
   )
 })
@@ -182,7 +183,7 @@ t.test('a test of a JSON patch compares whole values', async t => {
 t.test('members of operations that mean nothing are told of, a hundred at most', async t => {
   const errorsOf = (operations: string): readonly string[] => {
     const patch = { type: 'json', body: Buffer.from(operations), isChecked: true } as const
-    return applyPatch(configMaps, treeOf(live), patch).strictErrors
+    return allSteps(applyPatch(configMaps, treeOf(live), patch)).strictErrors
   }
   const set = '"op":"add","path":"/data/c"'
   t.strictSame(errorsOf(`[{${set},"value":"1"}]`), [])

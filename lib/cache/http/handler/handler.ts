@@ -1,7 +1,7 @@
 /** Handles every request: one switch over the decision of lib/kube/decide.ts. Refusals are thrown
  *  wherever they are noticed, and become a Status here. */
 
-import { CacheError, sleep, soon, unreachable } from '@watchglass/base'
+import { CacheError, inSlices, sleep, soon, unreachable } from '@watchglass/base'
 import { acceptMaxLength, type Offer } from '@watchglass/codec'
 import {
   attributesOf,
@@ -15,6 +15,8 @@ import {
   requestTimeoutMs,
   type ResourceRoute,
   type Route,
+  statusBytes,
+  StatusError,
   statusFromError,
   unknownPathText,
 } from '@watchglass/kube'
@@ -125,7 +127,8 @@ async function finish(context: RequestContext, answer: Answer, options: ApiOptio
       await options.upstream?.pass(context, reason)
     }
   } catch (error) {
-    fail(context, error, options)
+    if (error instanceof StatusError) await refuse(context, error, options)
+    else fail(context, error, options)
   }
   end(context, options)
 }
@@ -315,6 +318,19 @@ function factsOf(route: Route): RequestFacts {
     version: resource.version,
     resource: resource.resource,
   }
+}
+
+/** Answers with a refusal. That of an object in which thirty thousand fields are wrong is written in
+ *  slices. */
+async function refuse(
+  context: RequestContext,
+  error: StatusError,
+  options: ApiOptions,
+): Promise<void> {
+  const { reply } = context
+  const json = await inSlices(statusBytes(error.status), options.clock)
+  if (reply.code === 0 && !context.isOver) reply.status(error.status, json)
+  else fail(context, error, options)
 }
 
 /** Answers with the failure of a request. If the response has already begun, the connection is cut,

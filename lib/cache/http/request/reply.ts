@@ -86,8 +86,8 @@ export class Reply {
     return this.#options.auditId
   }
 
-  /** A refusal. */
-  status(status: Status): undefined {
+  /** A refusal; its JSON may have been made before, in steps. */
+  status(status: Status, json: string | Uint8Array = statusJson(status)): undefined {
     this.outcome = () => statusJson(status)
     const mediaType = negotiateError(this.preference, this.offer)
     const seconds = status.details?.retryAfterSeconds
@@ -99,7 +99,7 @@ export class Reply {
     }
     const type = contentType(mediaType?.encoding ?? 'json')
     const response = this.response(status.code, type, extra)
-    sendWhole(this.request, response, statusBody(statusJson(status), mediaType))
+    sendWhole(this.request, response, statusBody(json, mediaType))
   }
 
   text(

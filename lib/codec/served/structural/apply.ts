@@ -6,7 +6,15 @@
  *  pruning, and defaults are filled in last, so that a null that is not allowed becomes the
  *  default. */
 
-import { giveUp, GiveUp, noteEffort, NotExact } from '@watchglass/base'
+import {
+  atOnce,
+  giveUp,
+  GiveUp,
+  isStepDue,
+  noteEffort,
+  NotExact,
+  type Steps,
+} from '@watchglass/base'
 import { copyTree, JsonNumber, type JsonValue, treeBytesPerEffort } from '@watchglass/go'
 import { normaliseObjectMeta } from './object-meta.ts'
 import { type StructuralNode, typeAndObjectMeta, unspecified } from './schema.ts'
@@ -19,32 +27,52 @@ export interface PruneReport {
 }
 
 /** Removes what the schema does not describe. */
-export function prune(
-  value: JsonValue,
-  node: StructuralNode,
-  isPreserved = false,
-  report?: PruneReport,
-): void {
-  const isFree = isPreserved || node.isPreserving
-  if (value instanceof Map) {
-    for (const [key, member] of value) {
-      if (node.isEmbedded && typeAndObjectMeta.includes(key)) continue
-      const child = childOf(node, key)
-      if (child !== undefined) {
-        if (isContainer(member)) prune(member, child, false, report && memberIn(report, key))
-      } else if (!isFree) {
-        value.delete(key)
-        if (report !== undefined) report.removed.push(memberIn(report, key).path)
+export function prune(value: JsonValue, node: StructuralNode): void {
+  atOnce(pruneInSteps(value, node))
+}
+
+/** `prune` in steps: what is still to be looked at is in a list, so that it may give way anywhere. */
+export function* pruneInSteps(
+  root: JsonValue,
+  rootNode: StructuralNode,
+  rootReport?: PruneReport,
+): Steps<void> {
+  const open: ToPrune[] = [{ value: root, node: rootNode, isPreserved: false, report: rootReport }]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { value, node, isPreserved, report } = next
+    const isFree = isPreserved || node.isPreserving
+    if (value instanceof Map) {
+      for (const [key, member] of value) {
+        if (isStepDue()) yield
+        if (node.isEmbedded && typeAndObjectMeta.includes(key)) continue
+        const child = childOf(node, key)
+        if (child !== undefined) {
+          if (!isContainer(member)) continue
+          const inner = report && memberIn(report, key)
+          open.push({ value: member, node: child, isPreserved: false, report: inner })
+        } else if (!isFree) {
+          value.delete(key)
+          if (report !== undefined) report.removed.push(memberIn(report, key).path)
+        }
+      }
+    } else if (Array.isArray(value)) {
+      if (node.items === undefined && isFree) continue
+      for (const [i, item] of value.entries()) {
+        if (isStepDue()) yield
+        if (!isContainer(item)) continue
+        const inner = report && { ...report, path: `${report.path}[${i}]` }
+        const items = node.items ?? unspecified
+        open.push({ value: item, node: items, isPreserved: isFree, report: inner })
       }
     }
-  } else if (Array.isArray(value)) {
-    if (node.items === undefined && isFree) return
-    for (const [i, item] of value.entries()) {
-      if (!isContainer(item)) continue
-      const inner = report && { ...report, path: `${report.path}[${i}]` }
-      prune(item, node.items ?? unspecified, isFree, inner)
-    }
   }
+}
+
+interface ToPrune {
+  readonly value: JsonValue
+  readonly node: StructuralNode
+  readonly isPreserved: boolean
+  readonly report: PruneReport | undefined
 }
 
 function memberIn({ path, removed }: PruneReport, key: string): PruneReport {
@@ -57,16 +85,35 @@ function isContainer(value: JsonValue): boolean {
 
 /** Removes members that are null where the schema neither allows that nor has a default. */
 export function dropNulls(value: JsonValue, node: StructuralNode): void {
-  if (value instanceof Map) {
-    for (const [key, member] of value) {
-      const child = childOf(node, key)
-      if (child === undefined) continue
-      if (member === null && !child.isNullable && child.defaultValue === null) value.delete(key)
-      else dropNulls(member, child)
+  atOnce(dropNullsInSteps(value, node))
+}
+
+/** `dropNulls` in steps. */
+export function* dropNullsInSteps(root: JsonValue, rootNode: StructuralNode): Steps<void> {
+  const open: Described[] = [{ value: root, node: rootNode }]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { value, node } = next
+    if (value instanceof Map) {
+      for (const [key, member] of value) {
+        if (isStepDue()) yield
+        const child = childOf(node, key)
+        if (child === undefined) continue
+        if (member === null && !child.isNullable && child.defaultValue === null) value.delete(key)
+        else if (isContainer(member)) open.push({ value: member, node: child })
+      }
+    } else if (Array.isArray(value) && node.items !== undefined) {
+      for (const item of value) {
+        if (isStepDue()) yield
+        if (isContainer(item)) open.push({ value: item, node: node.items })
+      }
     }
-  } else if (Array.isArray(value) && node.items !== undefined) {
-    for (const item of value) dropNulls(item, node.items)
   }
+}
+
+/** A value, and what its schema says of it. */
+interface Described {
+  readonly value: JsonValue
+  readonly node: StructuralNode
 }
 
 /** The most bytes of defaults that are filled in, each counted as often as it is: etcd takes no
@@ -87,9 +134,17 @@ export class TooManyDefaults extends NotExact {
 /** Fills in defaults: in the order in which upstream does, so that those inside a default that was
  *  just filled in apply, too. Beyond the bound some are filled in, and the rest is not. */
 export function applyDefaults(value: JsonValue, node: StructuralNode): TooManyDefaults | undefined {
+  return atOnce(defaultsInSteps(value, node))
+}
+
+/** `applyDefaults` in steps. */
+export function* defaultsInSteps(
+  value: JsonValue,
+  node: StructuralNode,
+): Steps<TooManyDefaults | undefined> {
   const defaults = new Defaults()
   try {
-    defaults.fillIn(value, node)
+    yield* defaults.fillIn(value, node)
     return undefined
   } catch (error) {
     if (error instanceof GiveUp) return new TooManyDefaults()
@@ -102,33 +157,42 @@ export function applyDefaults(value: JsonValue, node: StructuralNode): TooManyDe
 class Defaults {
   bytes = 0
 
-  fillIn(value: JsonValue, node: StructuralNode): void {
-    if (value instanceof Map) {
-      for (const [key, property] of node.defaulted) {
-        const member = value.get(key)
-        if (member === undefined || (member === null && !property.isNullable)) {
-          value.set(key, this.#copyOf(property, key))
-        }
-      }
-      for (const [key, member] of value) {
-        const child = childOf(node, key)
-        if (child === undefined) continue
-        const isReplaced = member === null && !child.isNullable && !node.properties.has(key)
-        if (isReplaced) value.set(key, this.#copyOf(child))
-        this.fillIn(value.get(key) ?? null, child)
-      }
-    } else if (Array.isArray(value) && node.items !== undefined) {
-      for (const [i, item] of value.entries()) {
-        if (item === null && !node.items.isNullable) value[i] = this.#copyOf(node.items)
-        this.fillIn(value[i] ?? null, node.items)
-      }
-    }
-  }
-
   #copyOf({ defaultValue, defaultBytes }: StructuralNode, key: string = ''): JsonValue {
     this.bytes += defaultBytes + key.length + aroundBytes
     if (this.bytes > defaultsMaxBytes) giveUp('there are too many defaults')
     return copyTree(defaultValue)
+  }
+
+  *fillIn(root: JsonValue, rootNode: StructuralNode): Steps<void> {
+    const open: Described[] = [{ value: root, node: rootNode }]
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      const { value, node } = next
+      if (value instanceof Map) {
+        for (const [key, property] of node.defaulted) {
+          const member = value.get(key)
+          if (member === undefined || (member === null && !property.isNullable)) {
+            value.set(key, this.#copyOf(property, key))
+          }
+        }
+        for (const [key, member] of value) {
+          if (isStepDue()) yield
+          const child = childOf(node, key)
+          if (child === undefined) continue
+          const isReplaced = member === null && !child.isNullable && !node.properties.has(key)
+          const filled = isReplaced ? this.#copyOf(child) : member
+          if (isReplaced) value.set(key, filled)
+          if (isContainer(filled)) open.push({ value: filled, node: child })
+        }
+      } else if (Array.isArray(value) && node.items !== undefined) {
+        for (const [i, item] of value.entries()) {
+          if (isStepDue()) yield
+          const isReplaced = item === null && !node.items.isNullable
+          const filled = isReplaced ? this.#copyOf(node.items) : item
+          if (isReplaced) value[i] = filled
+          if (isContainer(filled)) open.push({ value: filled, node: node.items })
+        }
+      }
+    }
   }
 }
 

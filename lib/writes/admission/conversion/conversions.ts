@@ -3,12 +3,14 @@
  *  that hangs holds up who needs its objects, and nobody else. */
 
 import {
+  inSlices,
   isObject,
   type Key,
   listOf,
   memberOf,
   NotExact,
   type Reader,
+  type SliceClock,
   textOf,
   type UntypedObject,
 } from '@watchglass/base'
@@ -47,6 +49,7 @@ export interface ConversionParts {
   readonly converted: ConvertedObjects
   readonly caller: HookCaller
   readonly uid: () => string
+  readonly clock: SliceClock
   /** Aborted when all calls must end. */
   readonly signal: AbortSignal
   /** Lets watches of a keyspace go on. */
@@ -120,7 +123,7 @@ export class ObjectConversions implements WriteConversions {
       const reply = await caller.post(call, signal)
       const problem = statusProblem(reply.status)
       if (problem !== undefined) throw new UnusableConversion(`${words} failed: ${problem}`)
-      return convertedIn(reply.body, request)
+      return await inSlices(convertedIn(reply.body, request), this.#parts.clock)
     } catch (error) {
       if (error instanceof UnusableConversion) throw refused(error.message)
       if (!(error instanceof CallFailure)) throw error

@@ -1,5 +1,6 @@
 /** ConversionReviews: what a conversion webhook is asked, and what its answer means. */
 
+import type { Steps } from '@watchglass/base'
 import {
   copyTree,
   goQuote,
@@ -8,7 +9,7 @@ import {
   type JsonValue,
   memberAt,
   memberOf,
-  parseDocument,
+  documentInSteps,
   textInOrder,
 } from '@watchglass/go'
 import { valuesMax } from '../../decode/documents.ts'
@@ -69,27 +70,32 @@ export function kindText(object: JsonObject): string {
 }
 
 /** Reads an answer: the converted objects, with the metadata of those that were sent. Throws an
- *  `UnusableConversion`. */
-export function convertedIn(body: Buffer, request: ConversionRequest): JsonObject[] {
+ *  `UnusableConversion`. An answer of many megabytes takes many steps. */
+export function* convertedIn(body: Buffer, request: ConversionRequest): Steps<JsonObject[]> {
   const { objects } = request
   const [first = new Map<string, JsonValue>()] = objects
   const words = `conversion webhook for ${kindText(first)}`
-  const found = objectsIn(body, request, `${words} failed: `)
+  const found = yield* objectsIn(body, request, `${words} failed: `)
   if (found.length !== objects.length) {
     throw new UnusableConversion(
       `${words} returned ${found.length} objects, expected ${objects.length}`,
     )
   }
-  return objects.map((object, i) => checked(object, found[i] ?? null, { to: request.to, words, i }))
+  const made: JsonObject[] = []
+  for (const [i, object] of objects.entries()) {
+    yield
+    made.push(checked(object, found[i] ?? null, { to: request.to, words, i }))
+  }
+  return made
 }
 
-function objectsIn(
+function* objectsIn(
   body: Buffer,
   { uid, apiVersion }: ConversionRequest,
   failed: string,
-): readonly JsonValue[] {
+): Steps<readonly JsonValue[]> {
   const fail = (problem: string): UnusableConversion => new UnusableConversion(failed + problem)
-  const document = parseDocument(body, 0, body.length, valuesMax)
+  const document = yield* documentInSteps(body, 0, body.length, valuesMax)
   if (document === 'too large') throw fail(`the answer has more than ${valuesMax} names and values`)
   const review = document?.value
   if (!(review instanceof Map)) {

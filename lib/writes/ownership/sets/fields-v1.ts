@@ -1,12 +1,18 @@
 /** FieldsV1, the JSON form of a set: a member for each element, `.` for a node that is itself in
  *  the set beside what lies below. */
 
+import { atOnce, isStepDue, type Steps } from '@watchglass/base'
 import type { JsonObject, JsonValue } from '@watchglass/go'
 import { FieldSet } from './field-set.ts'
 import { elementFromText } from './path-element.ts'
 
 /** The set as a tree, its members in the order that the server writes. */
 export function fieldsFromSet(set: FieldSet): JsonObject {
+  return atOnce(fieldsInSteps(set))
+}
+
+/** `fieldsFromSet` in steps. */
+export function fieldsInSteps(set: FieldSet): Steps<JsonObject> {
   return objectOf(set, false)
 }
 
@@ -17,13 +23,14 @@ export function setFromFields(fields: JsonValue): FieldSet | undefined {
   return readNode(fields)?.set
 }
 
-function objectOf(set: FieldSet, isItselfIn: boolean): JsonObject {
+function* objectOf(set: FieldSet, isItselfIn: boolean): Steps<JsonObject> {
   const object: JsonObject = new Map()
   if (isItselfIn) object.set('.', new Map())
-  for (const element of set.elements()) {
+  for (const element of yield* set.elements()) {
+    if (isStepDue()) yield
     const below = set.below(element)
     const isIn = set.hasMember(element) && below?.isBare === false
-    object.set(element.id, below === undefined ? new Map() : objectOf(below, isIn))
+    object.set(element.id, below === undefined ? new Map() : yield* objectOf(below, isIn))
   }
   return object
 }

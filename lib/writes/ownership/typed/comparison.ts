@@ -1,5 +1,6 @@
 /** The changes between two objects of one type, as sets of fields. */
 
+import { isStepDue, type Steps } from '@watchglass/base'
 import type { JsonValue } from '@watchglass/go'
 import { FieldSet } from '../sets/field-set.ts'
 import { type PathElement, memberElement } from '../sets/path-element.ts'
@@ -24,18 +25,18 @@ export interface FieldComparison {
 
 type Side = JsonValue | undefined
 
-/** Both values have been checked against the type. */
-export function compareFields(
+/** Compares in steps. Both values have been checked against the type. */
+export function* compareFields(
   type: FieldType,
   before: JsonValue,
   after: JsonValue,
-): FieldComparison {
+): Steps<FieldComparison> {
   const comparison = {
     removed: new FieldSet(),
     modified: new FieldSet(),
     added: new FieldSet(),
   }
-  new Comparer(comparison).compare(type, before, after)
+  yield* new Comparer(comparison).compare(type, before, after)
   return comparison
 }
 
@@ -62,17 +63,17 @@ class Comparer {
   }
 
   /** Absent sides are undefined; one of them is there. */
-  compare(type: FieldType, before: Side, after: Side): void {
+  *compare(type: FieldType, before: Side, after: Side): Steps<void> {
     if (before === after) return
     const left = typeFor(type, before)
     const right = typeFor(type, after)
     let isLeaf: boolean
-    if (after === undefined) isLeaf = this.#inForm(left, before, after)
+    if (after === undefined) isLeaf = yield* this.#inForm(left, before, after)
     else if (before === undefined || sameForm(left, right)) {
-      isLeaf = this.#inForm(right, before, after)
+      isLeaf = yield* this.#inForm(right, before, after)
     } else {
-      this.#inForm(left, before, after)
-      isLeaf = this.#inForm(right, before, after)
+      yield* this.#inForm(left, before, after)
+      isLeaf = yield* this.#inForm(right, before, after)
     }
     if (isLeaf) return
     if (before === undefined) this.#comparison.added.insert(this.#path)
@@ -80,18 +81,18 @@ class Comparer {
   }
 
   /** Whether the value was compared as a whole. */
-  #inForm(type: FieldType, before: Side, after: Side): boolean {
+  *#inForm(type: FieldType, before: Side, after: Side): Steps<boolean> {
     switch (formOf(type)) {
       case 'map': {
         const isEmpty = sizeOfMap(before) === 0 && sizeOfMap(after) === 0
         if (type.map?.isAtomic === true || isEmpty) return this.#whole(before, after)
-        this.#members(type.map as FieldMapType, before, after)
+        yield* this.#members(type.map as FieldMapType, before, after)
         return false
       }
       case 'list': {
         const isEmpty = sizeOfList(before) === 0 && sizeOfList(after) === 0
         if (type.list?.isAtomic === true || isEmpty) return this.#whole(before, after)
-        this.#items(type.list as FieldListType, before, after)
+        yield* this.#items(type.list as FieldListType, before, after)
         return false
       }
       case 'scalar':
@@ -109,42 +110,44 @@ class Comparer {
     return true
   }
 
-  #members(map: FieldMapType, before: Side, after: Side): void {
+  *#members(map: FieldMapType, before: Side, after: Side): Steps<void> {
     const left = before instanceof Map ? before : new Map<string, JsonValue>()
     const right = after instanceof Map ? after : new Map<string, JsonValue>()
     for (const name of new Set([...left.keys(), ...right.keys()])) {
+      if (isStepDue()) yield
       const inner = memberType(map, name) ?? deduced
       this.#path.push(memberElement(name))
-      this.compare(inner, left.get(name), right.get(name))
+      yield* this.compare(inner, left.get(name), right.get(name))
       this.#path.pop()
     }
   }
 
-  #items(list: FieldListType, before: Side, after: Side): void {
+  *#items(list: FieldListType, before: Side, after: Side): Steps<void> {
     const left = groupItems(list, before)
     const right = groupItems(list, after)
     for (const [id, group] of new Map([...right, ...left])) {
+      if (isStepDue()) yield
       this.#path.push(group.element)
-      this.#group(list, left.get(id)?.items ?? [], right.get(id)?.items ?? [])
+      yield* this.#group(list, left.get(id)?.items ?? [], right.get(id)?.items ?? [])
       this.#path.pop()
     }
   }
 
   /** Items with the same keys, of which there should be one: several are compared as a whole. */
-  #group(list: FieldListType, before: JsonValue[], after: JsonValue[]): void {
+  *#group(list: FieldListType, before: JsonValue[], after: JsonValue[]): Steps<void> {
     const [left] = before
     const [right] = after
     const { removed, modified, added } = this.#comparison
     if (before.length > 1 && after.length > 1) {
       if (!areEqual(before, after)) modified.insert(this.#path)
     } else if (before.length > 1) {
-      if (right !== undefined) this.compare(list.element, undefined, right)
+      if (right !== undefined) yield* this.compare(list.element, undefined, right)
       removed.insert(this.#path)
     } else if (after.length > 1) {
-      if (left !== undefined) this.compare(list.element, left, undefined)
+      if (left !== undefined) yield* this.compare(list.element, left, undefined)
       added.insert(this.#path)
     } else {
-      this.compare(list.element, left, right)
+      yield* this.compare(list.element, left, right)
     }
   }
 }

@@ -1,6 +1,7 @@
 /** Whether a value fits its type: members are declared, scalars have their type, items of lists
  *  have keys of their own. */
 
+import { isStepDue, type Steps } from '@watchglass/base'
 import type { JsonObject, JsonValue } from '@watchglass/go'
 import { type PathElement, elementText, memberElement } from '../sets/path-element.ts'
 import {
@@ -14,15 +15,15 @@ import {
 } from '../types/field-type.ts'
 import { TypingProblems, TypeProblems, scalarProblem, shapeProblem } from './problems.ts'
 
-/** Throws `TypeProblems` if the value does not fit. Objects that are stored may have items with
+/** Checks in steps, and throws `TypeProblems` if the value does not fit. Objects that are stored may have items with
  *  equal keys; what is applied may not. */
-export function checkType(
+export function* checkType(
   type: FieldType,
   value: JsonValue,
   { allowsDuplicates }: { readonly allowsDuplicates: boolean },
-): void {
+): Steps<void> {
   const checker = new Checker(allowsDuplicates)
-  checker.check(type, value)
+  yield* checker.check(type, value)
   if (!checker.problems.isEmpty) throw new TypeProblems(checker.problems)
 }
 
@@ -36,13 +37,13 @@ class Checker {
     this.#allowsDuplicates = allowsDuplicates
   }
 
-  check(type: FieldType, value: JsonValue): void {
+  *check(type: FieldType, value: JsonValue): Steps<void> {
     if (this.problems.isTooLong) return
     const narrowed = typeFor(type, value)
     const { map, scalar, list } = narrowed
     switch (formOf(narrowed)) {
       case 'map':
-        if (value instanceof Map) this.#members(map as FieldMapType, value)
+        if (value instanceof Map) yield* this.#members(map as FieldMapType, value)
         else if (value !== null) this.#add(shapeProblem('map', value))
         break
       case 'scalar': {
@@ -51,7 +52,7 @@ class Checker {
         break
       }
       case 'list':
-        if (Array.isArray(value)) this.#items(list as FieldListType, value)
+        if (Array.isArray(value)) yield* this.#items(list as FieldListType, value)
         else if (value !== null) this.#add(shapeProblem('list', value))
         break
       case undefined:
@@ -60,20 +61,22 @@ class Checker {
   }
 
   /** The first member that is not declared is the last one that is looked at. */
-  #members(map: FieldMapType, object: JsonObject): void {
+  *#members(map: FieldMapType, object: JsonObject): Steps<void> {
     for (const [name, value] of object) {
+      if (isStepDue()) yield
       const inner = memberType(map, name)
       this.#path.push(memberElement(name))
       if (inner === undefined) this.#add('field not declared in schema')
-      else this.check(inner, value)
+      else yield* this.check(inner, value)
       this.#path.pop()
       if (inner === undefined) return
     }
   }
 
-  #items(list: FieldListType, items: readonly JsonValue[]): void {
+  *#items(list: FieldListType, items: readonly JsonValue[]): Steps<void> {
     const seen = new Set<string>()
     for (const [i, item] of items.entries()) {
+      if (isStepDue()) yield
       const element = list.isAtomic
         ? ({ kind: 'index', id: `i:${String(i)}`, index: i } as const)
         : itemElement(list, item)
@@ -86,7 +89,7 @@ class Checker {
       }
       seen.add(element.id)
       this.#path.push(element)
-      this.check(list.element, item)
+      yield* this.check(list.element, item)
       this.#path.pop()
     }
   }

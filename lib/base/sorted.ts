@@ -1,0 +1,44 @@
+/** Sorting in steps: runs of some thousand items are sorted at once, and merged by two. */
+
+import { isStepDue, type Steps } from './slice.ts'
+
+/** The items that a single step sorts, in about a millisecond. */
+const sortedAtOnce = 2048
+
+/** A sorted copy, of a short list in one step. Equal items keep their order, as with `Array.prototype.sort`. */
+export function* sortedInSteps<Item>(
+  items: readonly Item[],
+  compare: (a: Item, b: Item) => number,
+): Steps<Item[]> {
+  if (items.length <= sortedAtOnce) return [...items].sort(compare)
+  let runs: Item[][] = []
+  for (let from = 0; from < items.length; from += sortedAtOnce) {
+    runs.push(items.slice(from, from + sortedAtOnce).sort(compare))
+    yield
+  }
+  while (runs.length > 1) {
+    const merged: Item[][] = []
+    for (let i = 0; i < runs.length; i += 2) {
+      const [left, right] = [runs[i] as Item[], runs[i + 1]]
+      merged.push(right === undefined ? left : yield* merge(left, right, compare))
+    }
+    runs = merged
+  }
+  return runs[0] ?? []
+}
+
+function* merge<Item>(
+  left: readonly Item[],
+  right: readonly Item[],
+  compare: (a: Item, b: Item) => number,
+): Steps<Item[]> {
+  const merged: Item[] = []
+  let [l, r] = [0, 0]
+  while (l < left.length || r < right.length) {
+    if (isStepDue()) yield
+    const isLeft =
+      r === right.length || (l < left.length && compare(left[l] as Item, right[r] as Item) <= 0)
+    merged.push((isLeft ? left[l++] : right[r++]) as Item)
+  }
+  return merged
+}
