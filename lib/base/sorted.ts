@@ -5,7 +5,8 @@ import { isStepDue, type Steps } from './slice.ts'
 /** The items that a single step sorts, in about a millisecond. */
 const sortedAtOnce = 2048
 
-/** A sorted copy, of a short list in one step. Equal items keep their order, as with `Array.prototype.sort`. */
+/** A sorted copy, of a short list in one step. Equal items keep their order, as with
+ *  `Array.prototype.sort`. */
 export function* sortedInSteps<Item>(
   items: readonly Item[],
   compare: (a: Item, b: Item) => number,

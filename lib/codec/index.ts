@@ -53,8 +53,11 @@ export {
   invalidIncludeObject,
   joined,
   joinedInSteps,
+  isLongBody,
+  keptBodyInSteps,
   keptObjectBody,
   objectBody,
+  objectBodyInSteps,
   statusBody,
 } from './output/object-body.ts'
 export {

@@ -92,7 +92,7 @@ export function* statusBytes(status: Status): Steps<Uint8Array> {
   return out.copy()
 }
 
-/** So many characters are escaped and written in the time of a small thing. */
+/** Characters that are escaped and written in the time of a small thing. */
 const charactersPerEffort = 256
 
 /** The object in texts that follow each other. */

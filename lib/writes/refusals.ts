@@ -68,7 +68,7 @@ export function internalError(message: string): StatusError {
 
 /** Characters of all errors of an object together: an error may show a whole list, and each item
  *  of the list may have such an error. */
-export const errorsMaxLength: number = 8 * 1024 * 1024
+export const errorsMaxLength: number = 4 * 1024 * 1024
 
 export function tooLarge(message: string): StatusError {
   return new StatusError('invalid_request', {

@@ -2,7 +2,7 @@
  *  built-in kinds, JSON for custom ones, for definitions and for APIServices. The same object
  *  has the same bytes. */
 
-import { ByteWriter, NotExact } from '@watchglass/base'
+import { atOnce, ByteWriter, NotExact, type Steps } from '@watchglass/base'
 import {
   appendProtobuf,
   isSameUnderOtherName,
@@ -10,7 +10,7 @@ import {
   storageVersionOf,
 } from '@watchglass/codec'
 import { downgradeDefinition } from './custom/definition/downgrade-definition.ts'
-import { isTooDeep, type JsonObject, textFromTree } from '@watchglass/go'
+import { isTooDeep, type JsonObject, textInSteps } from '@watchglass/go'
 import { groupVersionText, notExactly, type Resource } from '@watchglass/kube'
 import { completeTree, typedText } from './decode/complete-tree.ts'
 import { tooDeep } from './refusals.ts'
@@ -20,6 +20,15 @@ import type { WriteKind } from './write-kind.ts'
  *  be read again, and none of its resource could be listed: a patch, a policy or a webhook makes
  *  such an object of parts that are not deep. */
 export function storedBytes(resource: Resource, kind: WriteKind, object: JsonObject): Uint8Array {
+  return atOnce(storedInSteps(resource, kind, object))
+}
+
+/** `storedBytes` in steps. */
+export function* storedInSteps(
+  resource: Resource,
+  kind: WriteKind,
+  object: JsonObject,
+): Steps<Uint8Array> {
   const bare: JsonObject = new Map(object)
   const metadata = object.get('metadata')
   if (metadata instanceof Map) {
@@ -29,17 +38,19 @@ export function storedBytes(resource: Resource, kind: WriteKind, object: JsonObj
     bare.set('metadata', stored)
   }
   if (isTooDeep(bare)) throw tooDeep()
-  return kind.type === undefined ? customBytes(resource, bare) : builtInBytes(resource, kind, bare)
+  return kind.type === undefined
+    ? yield* customBytes(resource, bare)
+    : yield* builtInBytes(resource, kind, bare)
 }
 
-function customBytes({ storage }: Resource, object: JsonObject): Uint8Array {
+function* customBytes({ storage }: Resource, object: JsonObject): Steps<Uint8Array> {
   if (storage !== undefined) {
     object.set('apiVersion', groupVersionText(storage.group, storage.version))
   }
-  return Buffer.from(`${textFromTree(object)}\n`)
+  return Buffer.from(`${yield* textInSteps(object)}\n`)
 }
 
-function builtInBytes(resource: Resource, kind: WriteKind, object: JsonObject): Uint8Array {
+function* builtInBytes(resource: Resource, kind: WriteKind, object: JsonObject): Steps<Uint8Array> {
   const { schema, apiVersion } = kind
   if (kind.kind === 'CustomResourceDefinition') {
     const type = schema.messageType('apiextensions/v1beta1.CustomResourceDefinition')
@@ -50,7 +61,10 @@ function builtInBytes(resource: Resource, kind: WriteKind, object: JsonObject): 
   const isSame =
     to === apiVersion || isSameUnderOtherName(schema, kind.kind, { from: apiVersion, to })
   if (isSame) object.set('apiVersion', to)
-  const text = Buffer.from(typedText(object))
+  const json = typedText(object)
+  yield
+  const text = Buffer.from(json)
+  yield
   const value = { bytes: text, start: 0, end: text.length }
   if (!isSame) {
     const normal = normaliseStored(value, { schema, apiVersion, kind: kind.kind })

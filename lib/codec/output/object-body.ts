@@ -8,9 +8,9 @@ import { listBody } from './list-body.ts'
 import type { MediaType } from '../negotiate/negotiate.ts'
 import { indentJson } from './pretty.ts'
 import { schemaOf } from '../schema/schema.ts'
-import { keptOfEntry, type Segment } from './segments.ts'
+import { holderOf, keptOfEntry, type Segment } from './segments.ts'
 import { protobufFromJson } from '../transcode/transcode.ts'
-import { yamlFromJson } from './yaml.ts'
+import { yamlFromJson, yamlInSteps } from './yaml.ts'
 import type { KeyValue, SegmentCache } from '@watchglass/store'
 
 /** The body of a get. */
@@ -35,6 +35,49 @@ export function objectBody(
   return scratch.copy()
 }
 
+/** Stored bytes from which on a body is made in steps. */
+const longBytes = 64 * 1024
+
+/** The body of a get in steps: YAML of a megabyte takes a tenth of a second. That of a small object
+ *  takes one. */
+export function* objectBodyInSteps(
+  encoder: ObjectEncoder,
+  entry: KeyValue,
+  { form, isPretty }: { readonly form: OutputForm; readonly isPretty: boolean },
+): Steps<Uint8Array | NotExact> {
+  if (form.rendering !== 'object' || !isLongBody(entry, form)) {
+    return objectBody(encoder, entry, { form, isPretty })
+  }
+  const json = objectBody(encoder, entry, { form: { ...form, encoding: 'json' }, isPretty: false })
+  if (json instanceof NotExact) return json
+  yield
+  return yield* yamlInSteps(json)
+}
+
+/** `keptObjectBody` in steps. */
+export function* keptBodyInSteps(
+  encoder: ObjectEncoder,
+  entry: KeyValue,
+  how: { readonly form: OutputForm; readonly isPretty: boolean },
+  segments: SegmentCache<Segment>,
+): Steps<Uint8Array | NotExact> {
+  const { form, isPretty } = how
+  if (form.rendering === 'Table' || isPretty) return yield* objectBodyInSteps(encoder, entry, how)
+  const name = keptName(encoder, form)
+  const kept = segments.get(holderOf(entry), name)?.bytes
+  const made = kept ?? (yield* objectBodyInSteps(encoder, entry, how))
+  return keptOfEntry(entry, name, segments, () => made)
+}
+
+function keptName(encoder: ObjectEncoder, form: OutputForm): string {
+  return `alone ${encoder.segmentName(form)}`
+}
+
+/** True for an object whose body may take long to make. */
+export function isLongBody(entry: KeyValue, { encoding }: OutputForm): boolean {
+  return encoding === 'yaml' && entry.valueLength >= longBytes
+}
+
 /** The body of an object, kept for the next request. Not for rows, which show ages, nor for
  *  indented JSON, which people ask for, and rarely. */
 export function keptObjectBody(
@@ -45,7 +88,7 @@ export function keptObjectBody(
 ): Uint8Array | NotExact {
   const make = (): Uint8Array | NotExact => objectBody(encoder, entry, { form, isPretty })
   if (form.rendering === 'Table' || isPretty) return make()
-  return keptOfEntry(entry, `alone ${encoder.segmentName(form)}`, segments, make)
+  return keptOfEntry(entry, keptName(encoder, form), segments, make)
 }
 
 /** A body in one piece, or what in it is not exact. */

@@ -8,10 +8,18 @@ import {
   JsonNumber,
   type JsonObject,
   type JsonValue,
-  parseTree,
   quoteEscapes,
+  treeInSteps,
 } from '@watchglass/go'
-import { giveUp, GiveUp, NotExact } from '@watchglass/base'
+import {
+  atOnce,
+  giveUp,
+  GiveUp,
+  isStepDue,
+  NotExact,
+  sortedInSteps,
+  type Steps,
+} from '@watchglass/base'
 import { compareNames } from './yaml/order.ts'
 import { type ScalarStyle, scalarForm, special, yamlNumber } from './yaml/scalars.ts'
 
@@ -22,12 +30,17 @@ const simpleNameMaxBytes = 128
 
 /** The YAML of a JSON document. */
 export function yamlFromJson(json: Uint8Array): Uint8Array | NotExact {
+  return atOnce(yamlInSteps(json))
+}
+
+/** `yamlFromJson` in steps. */
+export function yamlInSteps(json: Uint8Array): Steps<Uint8Array | NotExact> {
   return write(json, (writer, tree) => writer.document(tree))
 }
 
 /** The YAML of one item of a list that is a member of a document: `- ` and what follows. */
 export function yamlItemFromJson(json: Uint8Array): Uint8Array | NotExact {
-  return write(json, (writer, tree) => writer.item(tree))
+  return atOnce(write(json, (writer, tree) => writer.item(tree)))
 }
 
 /** The most characters of YAML: each line of what nests deep is indented by a thousand spaces, so
@@ -36,19 +49,20 @@ function yamlMaxLength(json: Uint8Array): number {
   return Math.min(8 * 1024 * 1024 + 8 * json.length, 256 * 1024 * 1024)
 }
 
-function write(
+function* write(
   json: Uint8Array,
-  render: (writer: YamlWriter, tree: JsonValue) => string,
-): Uint8Array | NotExact {
+  render: (writer: YamlWriter, tree: JsonValue) => Steps<string>,
+): Steps<Uint8Array | NotExact> {
   const maxLength = yamlMaxLength(json)
   if (json.length > maxLength) return new NotExact(tooLongForYaml)
   const text = Buffer.from(json.buffer, json.byteOffset, json.length).toString()
   if (refused.test(text)) return refusedText
   if (misread.test(text)) return misreadText
-  const tree = parseTree(json, 0, json.length)
+  yield
+  const tree = yield* treeInSteps(json, 0, json.length)
   if (tree === undefined) return new NotExact('value is not JSON, or nested too deep')
   try {
-    return Buffer.from(render(new YamlWriter(maxLength), tree))
+    return Buffer.from(yield* render(new YamlWriter(maxLength), tree))
   } catch (error) {
     if (error instanceof GiveUp) return new NotExact(error.reason)
     throw error
@@ -87,22 +101,23 @@ class YamlWriter {
     this.#maxLength = maxLength
   }
 
-  document(tree: JsonValue): string {
-    this.#node(tree, -2, 'top')
+  *document(tree: JsonValue): Steps<string> {
+    yield* this.#node(tree, -2, 'top')
     this.#startLine(0)
     return this.#text
   }
 
-  item(tree: JsonValue): string {
+  *item(tree: JsonValue): Steps<string> {
     this.#startLine(0)
     this.#indicator('-', true)
-    this.#node(tree, 0, 'item')
+    yield* this.#node(tree, 0, 'item')
     this.#startLine(0)
     return this.#text
   }
 
   /** `indent` is the one of what the node is part of. */
-  #node(tree: JsonValue, indent: number, place: 'top' | 'value' | 'item'): void {
+  *#node(tree: JsonValue, indent: number, place: 'top' | 'value' | 'item'): Steps<void> {
+    if (isStepDue()) yield
     if (typeof tree === 'string') {
       this.#scalar(tree, scalarForm(tree, false).style, indent + 2)
     } else if (tree === null || typeof tree === 'boolean') {
@@ -111,12 +126,12 @@ class YamlWriter {
       this.#scalar(yamlNumber(tree.source), 'plain', indent + 2)
     } else if (tree instanceof Map) {
       if (tree.size === 0) this.#emptyNode('{', '}')
-      else this.#members(tree, indent + 2)
+      else yield* this.#members(tree, indent + 2)
     } else if (tree.length === 0) {
       this.#emptyNode('[', ']')
     } else {
       const isUnindented = place === 'value' && !this.#isIndentation
-      this.#items(tree, isUnindented ? indent : indent + 2)
+      yield* this.#items(tree, isUnindented ? indent : indent + 2)
     }
   }
 
@@ -127,16 +142,16 @@ class YamlWriter {
     this.#isSpace = false
   }
 
-  #items(items: readonly JsonValue[], indent: number): void {
+  *#items(items: readonly JsonValue[], indent: number): Steps<void> {
     for (const item of items) {
       this.#startLine(indent)
       this.#indicator('-', true)
-      this.#node(item, indent, 'item')
+      yield* this.#node(item, indent, 'item')
     }
   }
 
-  #members(members: JsonObject, indent: number): void {
-    for (const [name, value] of [...members].sort(([a], [b]) => compareNames(a, b))) {
+  *#members(members: JsonObject, indent: number): Steps<void> {
+    for (const [name, value] of yield* sortedInSteps([...members], compareMembers)) {
       this.#startLine(indent)
       const form = scalarForm(name, true)
       if (!form.isMultiline && Buffer.byteLength(name) <= simpleNameMaxBytes) {
@@ -150,7 +165,7 @@ class YamlWriter {
         this.#startLine(indent)
         this.#indicator(':', true)
       }
-      this.#node(value, indent, 'value')
+      yield* this.#node(value, indent, 'value')
     }
   }
 
@@ -205,7 +220,14 @@ class YamlWriter {
     let isAfterBreak = false
     for (let i = 0; i < text.length; i++) {
       const character = text.charAt(i)
-      if (character === ' ') {
+      const run = isAfterBreak ? '' : runAt(text, i, unfolded)
+      if (run !== '') {
+        // A line is folded at single spaces only.
+        this.#write(run)
+        this.#isIndentation &&= run.startsWith(' ')
+        isAfterSpace = run.startsWith(' ')
+        i += run.length - 1
+      } else if (character === ' ') {
         const isInside = !isSingle || (i > 0 && i < text.length - 1)
         const isFold = !isAfterSpace && isInside && text.charAt(i + 1) !== ' '
         if (isFold && this.#isFull(indent)) this.#startLine(indent)
@@ -229,8 +251,15 @@ class YamlWriter {
 
   #doubleQuoted(text: string, indent: number): void {
     let isAfterSpace = false
-    let i = 0
-    for (const character of text) {
+    for (let i = 0; i < text.length;) {
+      const run = runAt(text, i, unescaped)
+      if (run !== '') {
+        this.#write(run)
+        isAfterSpace = false
+        i += run.length
+        continue
+      }
+      const character = String.fromCodePoint(text.codePointAt(i) as number)
       if (mustEscape(character)) {
         this.#write(escaped(character))
         isAfterSpace = false
@@ -265,17 +294,16 @@ class YamlWriter {
     this.#break()
     this.#isIndentation = true
     this.#isSpace = true
-    let isAfterBreak = true
-    for (const character of text) {
-      if (isLineBreak(character)) {
-        this.#writeBreak(character)
+    for (let i = 0; i < text.length;) {
+      const line = runAt(text, i, unbroken)
+      if (line === '') {
+        this.#writeBreak(text.charAt(i++))
         this.#isIndentation = true
-        isAfterBreak = true
       } else {
-        if (isAfterBreak) this.#startLine(indent)
-        this.#write(character)
+        this.#startLine(indent)
+        this.#write(line)
         this.#isIndentation = false
-        isAfterBreak = false
+        i += line.length
       }
     }
   }
@@ -284,6 +312,22 @@ class YamlWriter {
     this.#text += character
     this.#column = 0
   }
+}
+
+/** What is written as it is, wherever the line ends: of plain and quoted texts (several spaces, or
+ *  anything without spaces and breaks), of escaped ones, of literal ones. */
+const unfolded = /  +|[^ '\n\r\u0085\u2028\u2029]+/y
+const unescaped = /[!#-[\]-~\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]+/y
+const unbroken = /[^\n\r\u0085\u2028\u2029]+/y
+
+/** What the pattern matches at a place: a megabyte takes half a second character by character. */
+function runAt(text: string, at: number, pattern: RegExp): string {
+  pattern.lastIndex = at
+  return pattern.exec(text)?.[0] ?? ''
+}
+
+function compareMembers([a]: [string, JsonValue], [b]: [string, JsonValue]): number {
+  return compareNames(a, b)
 }
 
 function isLineBreak(character: string): boolean {

@@ -5,7 +5,6 @@
  *  `&`, U+2028 and U+2029, and nothing else. It replaces invalid UTF-8 when it decodes. Positions
  *  are checked against `end`: a window's neighbours are never read. */
 
-import { isUtf8 } from 'node:buffer'
 import { goJsonString, utf8Length } from '../text.ts'
 import { appendText, type ByteWriter, textFromBytes } from '@watchglass/base'
 
@@ -230,9 +229,8 @@ const longText = 4096
  *  no UTF-8, or is not valid: Go makes something else of those. A megabyte of escapes takes a
  *  quarter of a second one by one. */
 function decodeLong(bytes: Uint8Array): string | undefined {
-  if (!isUtf8(bytes)) return undefined
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()
-  if (/\\u[dD]|"$/.test(text)) return undefined
+  if (/\ufffd|\\u[dD]/.test(text)) return undefined
   try {
     return JSON.parse(`"${text}"`) as string
   } catch {

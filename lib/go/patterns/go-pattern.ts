@@ -53,6 +53,7 @@ export function goPattern(source: string): GoPattern {
 
 function refused(problem: string): GoPattern {
   const nowhere = function* (): Steps<boolean> {
+    yield
     return false
   }
   return { problem, test: () => false, testInSteps: nowhere, find: () => undefined }

@@ -2,7 +2,13 @@
  *  then. */
 
 import { type Clock, NotExact } from '@watchglass/base'
-import { contentType, type MediaType, negotiate, objectBody, statusBody } from '@watchglass/codec'
+import {
+  contentType,
+  type MediaType,
+  negotiate,
+  objectBodyInSteps,
+  statusBody,
+} from '@watchglass/codec'
 import {
   badRequest,
   isMeasured,
@@ -220,7 +226,9 @@ async function show(
     const body =
       written.type === 'scale'
         ? scaleBody(resource, mediaType, { encoder, form, entry })
-        : objectBody(encoder, entry, { form, isPretty: mediaType.isPretty })
+        : await session.slice.take(
+            objectBodyInSteps(encoder, entry, { form, isPretty: mediaType.isPretty }),
+          )
     if (body instanceof NotExact) throw notExactly(session.resource, body)
     await reply.body(reply.response(written.code, type), body)
     return

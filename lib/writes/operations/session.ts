@@ -29,7 +29,7 @@ import type { NumbersInUse, ServiceAllocator } from '../kinds/kind.ts'
 import type { GeneratedValues } from '../generated-values.ts'
 import type { WriteAccess } from '../write-access.ts'
 import { metadataOf, setMeta } from '../metadata.ts'
-import { storedBytes } from '../stored-form.ts'
+import { storedBytes, storedInSteps } from '../stored-form.ts'
 import { writeKindOf } from '../write-kinds.ts'
 import { tooLarge } from '../refusals.ts'
 import type { WriteKind } from '../write-kind.ts'
@@ -261,7 +261,10 @@ export class WriteSession implements SessionOptions {
   }
 
   warn(texts: Iterable<string>): void {
-    for (const text of texts) this.warnings.add(text)
+    for (const text of texts) {
+      if (this.warnings.size >= warningsMax) return
+      this.warnings.add(text)
+    }
   }
 
   /** Notes something for the audit log: what comes later under a name does not count. Webhooks do
@@ -310,10 +313,12 @@ export class WriteSession implements SessionOptions {
   async stored(object: JsonObject): Promise<Uint8Array> {
     const { conversions, resource, kind } = this
     const storage = resource.storage
-    if (conversions === undefined || storage === undefined) return this.bytesOf(object)
+    if (conversions === undefined || storage === undefined) {
+      return this.slice.take(storedInSteps(resource, kind, object))
+    }
     const to = groupVersionText(storage.group, storage.version)
     const [converted = object] = await conversions.trees(resource, [bareObject(object)], to)
-    return storedBytes(resource, kind, converted)
+    return this.slice.take(storedInSteps(resource, kind, converted))
   }
 
   /** An entry as it is after a write, or would be after a dry run, so that it can be shown. */
@@ -330,6 +335,9 @@ function bareObject(object: JsonObject): JsonObject {
   metadata.delete('resourceVersion')
   return new Map(object).set('metadata', metadata)
 }
+
+/** Warnings of a request: as many as there are characters for all. */
+const warningsMax = 4096
 
 /** Annotations of a request, and characters of each. */
 const annotationsMax = 100

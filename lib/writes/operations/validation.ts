@@ -39,8 +39,10 @@ async function check(
       ? { errors: validateBuiltIn(kind, object, old, subresource), warnings: [] }
       : await session.slice.take(customRulesOf(kind).validate(object, old, subresource))
   session.warn(warnings)
+  await session.slice.giveWay()
   const all = [...(await claimErrors(session, object, old)), ...errors]
   if (all.length > 0) {
+    await session.slice.giveWay()
     const of = kind.definition === undefined ? writtenAs(kind) : saidToBe(object)
     throw invalidObject(of, metaText(object, 'name'), all)
   }

@@ -5,7 +5,7 @@
 import { atOnce, type Steps } from '@watchglass/base'
 import { compareUtf8, itemsOf, type JsonObject, type JsonValue, memberOf } from '@watchglass/go'
 import type { FieldSet } from './sets/field-set.ts'
-import { fieldsInSteps, setFromFields } from './sets/fields-v1.ts'
+import { fieldsFromSet, setFromFields } from './sets/fields-v1.ts'
 
 export type ManagerOperation = 'Apply' | 'Update'
 
@@ -112,7 +112,7 @@ function* entryOf({ manager, apiVersion, fields }: OwnedFields, time: string): S
   entry.set('apiVersion', apiVersion)
   if (time !== '') entry.set('time', time)
   entry.set('fieldsType', 'FieldsV1')
-  entry.set('fieldsV1', yield* fieldsInSteps(fields))
+  entry.set('fieldsV1', yield* fieldsFromSet(fields))
   if (manager.subresource !== '') entry.set('subresource', manager.subresource)
   return entry
 }

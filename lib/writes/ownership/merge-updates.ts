@@ -37,7 +37,9 @@ export function* ownersAfterUpdate(
   const writer = { id, isForced: true }
   const { owned, changes } = yield* settle(context, { live, updated }, reconciled, writer)
   const kept = (owned.get(id)?.fields ?? new FieldSet()).difference(changes.removed)
+  yield
   const fields = kept.union(changes.changed)
+  yield
   put(owned, {
     manager,
     apiVersion: updated.apiVersion,
@@ -78,6 +80,7 @@ export function* applyConfiguration(
     apiVersion: applied.apiVersion,
   })
   const settled = yield* settle(context, { live, updated: pruned }, owned, { id, isForced })
+  yield
   yield
   const isSame = areEqual(live.value, pruned.value)
   return { object: isSame ? undefined : pruned.value, owned: settled.owned }
@@ -127,6 +130,7 @@ function* settle(
       continue
     }
     const lost = fields.intersection(changes.changed)
+    yield
     if (!lost.isEmpty) taken.push({ ...owner, fields: lost })
     put(owned, { ...owner, fields: fields.difference(lost).difference(changes.removed) })
   }

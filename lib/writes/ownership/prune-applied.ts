@@ -64,6 +64,7 @@ function* addBackOwned(
     if (left === undefined || right === undefined) continue
     const all = declared(left, yield* fieldsOf(left.type, left.value))
     const present = declared(left, yield* fieldsOf(right.type, right.value))
+    yield
     const gone = all.difference(present.union(declared(left, fields)))
     state = { whole: left, pruned: without(left, gone) }
   }
@@ -81,6 +82,7 @@ function* addBackDangling(
   const present = declared(whole, yield* fieldsOf(converted.type, converted.value))
   const all = declared(whole, yield* fieldsOf(whole.type, whole.value))
   const before = declared(whole, last.fields)
+  yield
   return without(whole, all.difference(present).intersection(before))
 }
 

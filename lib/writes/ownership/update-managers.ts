@@ -41,6 +41,7 @@ export function* managersAfterUpdate(
   const current = owned.get(currentId)
   owned.delete(currentId)
   const fields = current?.fields.difference(identifying)
+  yield
   if (fields !== undefined && !fields.isEmpty) {
     const previous = owned.get(id)?.fields ?? new FieldSet()
     owned.set(id, { manager, apiVersion: writer.apiVersion, fields: fields.union(previous) })

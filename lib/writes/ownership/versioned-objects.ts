@@ -22,8 +22,8 @@ export interface TypedObject {
   readonly value: JsonObject
 }
 
-/** The object in that version, in steps; undefined if it does not exist. Throws `TypeProblems` if the
- *  conversion makes something wrong. */
+/** The object in that version, in steps; undefined if it does not exist. Throws `TypeProblems` if
+ *  the conversion makes something wrong. */
 export function* inVersion(
   versions: Versions,
   object: TypedObject,

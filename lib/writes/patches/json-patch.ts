@@ -24,7 +24,7 @@ const copiedMaxBytes = 3 * 1024 * 1024
 /** Items of lists that insertions and removals may move. Go moves them, too, but holds up nobody
  *  else with it. */
 const movedMax = 50_000_000
-/** So many are moved in the time of a small thing. */
+/** Items that are moved in the time of a small thing. */
 const movedPerEffort = 1_000
 
 /** Thrown where a patch does not apply. */

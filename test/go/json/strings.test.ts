@@ -176,3 +176,29 @@ t.test('strings are ordered by their bytes, whether they have escapes or not', a
     }
   }
 })
+
+t.test('a long string means the same as its parts', async t => {
+  const parts = [
+    'plain ',
+    String.raw`\n\t\"\\\/\b\f\r`,
+    String.raw`\u0041\u00e9`,
+    'é€😀\u2028',
+    String.raw`\ud83d\ude00`,
+    String.raw`\ud83d `,
+    '\u007f',
+  ]
+  for (const part of parts) {
+    const one = decodeString(Buffer.from(part), 0, Buffer.byteLength(part))
+    const long = Buffer.from(part.repeat(1_000))
+    t.equal(decodeString(long, 0, long.length), one?.repeat(1_000), part)
+  }
+  const broken = Buffer.concat([Buffer.alloc(5_000, 'a'), Buffer.from([0xff, 0xc3])])
+  t.equal(decodeString(broken, 0, broken.length), `${'a'.repeat(5_000)}\ufffd\ufffd`)
+  for (const end of ['"', '\n', '\\', String.raw`\x`, String.raw`\u12`]) {
+    const wrong = Buffer.from('a'.repeat(5_000) + end)
+    const short = Buffer.from(`a${end}`)
+    const expected = decodeString(short, 0, short.length)?.slice(1)
+    const found = decodeString(wrong, 0, wrong.length)?.slice(5_000)
+    t.equal(found, expected, JSON.stringify(end))
+  }
+})

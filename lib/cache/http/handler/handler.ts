@@ -320,8 +320,8 @@ function factsOf(route: Route): RequestFacts {
   }
 }
 
-/** Answers with a refusal. That of an object in which thirty thousand fields are wrong is written in
- *  slices. */
+/** Answers with a refusal. That of an object in which thirty thousand fields are wrong is written
+ *  in slices. */
 async function refuse(
   context: RequestContext,
   error: StatusError,

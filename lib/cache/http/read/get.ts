@@ -1,7 +1,14 @@
 /** Answers gets: of an object, and of its scale. */
 
-import { type Clock, NotExact, soon } from '@watchglass/base'
-import { contentType, keptObjectBody, type MediaType, type Segment } from '@watchglass/codec'
+import { type Clock, inSlices, NotExact, soon } from '@watchglass/base'
+import {
+  contentType,
+  isLongBody,
+  keptBodyInSteps,
+  keptObjectBody,
+  type MediaType,
+  type Segment,
+} from '@watchglass/codec'
 import { type GetPlan, objectNotFound, scaleBody } from '@watchglass/kube'
 import type { SegmentCache, Snapshot } from '@watchglass/store'
 import { notShown } from '../request/not-shown.ts'
@@ -43,10 +50,14 @@ export function answerGet(
     const body =
       plan.subresource === 'scale'
         ? scaleBody(resource, mediaType, { encoder, form, entry })
-        : keptObjectBody(encoder, entry, { form, isPretty }, segments)
-    if (body instanceof NotExact) return notShown(resource, body, upstream)
-    holdFor(context, fairness, { bytes: body.length, kind: 'small' })
-    const { reply } = context
-    return reply.body(reply.response(200, contentType(encoding)), body)
+        : isLongBody(entry, form)
+          ? inSlices(keptBodyInSteps(encoder, entry, { form, isPretty }, segments), clock)
+          : keptObjectBody(encoder, entry, { form, isPretty }, segments)
+    return soon(body, made => {
+      if (made instanceof NotExact) return notShown(resource, made, upstream)
+      holdFor(context, fairness, { bytes: made.length, kind: 'small' })
+      const { reply } = context
+      return reply.body(reply.response(200, contentType(encoding)), made)
+    })
   })
 }

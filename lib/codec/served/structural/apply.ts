@@ -31,7 +31,7 @@ export function prune(value: JsonValue, node: StructuralNode): void {
   atOnce(pruneInSteps(value, node))
 }
 
-/** `prune` in steps: what is still to be looked at is in a list, so that it may give way anywhere. */
+/** `prune` in steps: what is still to be looked at is in a list, so that it gives way anywhere. */
 export function* pruneInSteps(
   root: JsonValue,
   rootNode: StructuralNode,

@@ -10,7 +10,7 @@ import { StatusError } from '@watchglass/kube'
 import { conflict, modifiedReason } from '../../refusals.ts'
 import { partOf } from '../pod-parts.ts'
 import type { AdmissionPlugin, AdmissionAttributes } from '../plugin.ts'
-import { isTerminating, selectorsOf } from '../quota/scopes.ts'
+import { isTerminating, type ScopeSelector, selectorsOf } from '../quota/scopes.ts'
 import { type Evaluator, evaluatorOf, isAbout } from '../quota/usage.ts'
 import { forbidden } from '../refusals.ts'
 import { masked, type ResourceList, resourceList, sumOf } from '../resource-lists.ts'
@@ -87,7 +87,7 @@ async function charge(attributes: AdmissionAttributes, names: readonly string[])
   let left = names
   for (let attempt = 1; left.length > 0; attempt++) {
     const current = await currentQuotas(attributes, left)
-    const charges = chargesOf(attributes, current)
+    const charges = await chargesOf(attributes, current)
     if (attributes.isDryRun) return
     const failed: string[] = []
     for (const one of charges) {
@@ -108,6 +108,7 @@ interface Quota {
   readonly object: JsonObject
   readonly hard: ResourceList
   readonly used: ResourceList
+  readonly selectors: readonly ScopeSelector[]
 }
 
 async function currentQuotas(
@@ -120,7 +121,8 @@ async function currentQuotas(
     if (object === undefined) continue
     const status = partOf(object, 'status')
     const [hard, used] = [resourceList(status.get('hard')), resourceList(status.get('used'))]
-    found.push({ name, object, hard, used })
+    found.push({ name, object, hard, used, selectors: selectorsOf(object) })
+    await session.slice.giveWay()
   }
   return found
 }
@@ -132,30 +134,44 @@ interface Charge {
 }
 
 /** The quotas that the write uses something of, and what is used then. */
-function chargesOf(attributes: AdmissionAttributes, known: readonly Quota[]): Charge[] {
+async function chargesOf(
+  attributes: AdmissionAttributes,
+  known: readonly Quota[],
+): Promise<Charge[]> {
   const { session, object, old } = attributes
   if (object === undefined) return []
+  const { slice } = session
   const { kind, services } = session
   const evaluator = evaluatorOf(kind.group, kind.resource)
-  const about = known.filter(quota => isAboutObject(quota, evaluator, object))
-  for (const quota of about) checkStated(attributes, quota, evaluator)
+  const about: Quota[] = []
+  for (const quota of known) {
+    if (isAboutObject(quota, evaluator, object)) about.push(quota)
+    await slice.giveWay()
+  }
+  for (const quota of about) {
+    checkStated(attributes, quota, evaluator)
+    await slice.giveWay()
+  }
   const nowMs = services.clock.wallMs()
   const usage = evaluator.usage(object, nowMs)
   const before = old === undefined ? undefined : evaluator.usage(old, nowMs)
-  return about.flatMap(quota => {
+  const charges: Charge[] = []
+  for (const quota of about) {
     const counted =
       before !== undefined && old !== undefined && isAboutObject(quota, evaluator, old)
     const added = withoutZeros(counted ? difference(usage, before) : usage)
     const requested = masked(added, quota.hard.keys())
-    if (requested.size === 0) return []
+    await slice.giveWay()
+    if (requested.size === 0) continue
     const used = sumOf(quota.used, requested)
     checkRoom(attributes, quota, { requested, used })
-    return [{ name: quota.name, object: quota.object, used }]
-  })
+    charges.push({ name: quota.name, object: quota.object, used })
+  }
+  return charges
 }
 
 function isAboutObject(quota: Quota, evaluator: Evaluator, object: JsonObject): boolean {
-  return isAbout({ hard: quota.hard, selectors: selectorsOf(quota.object) }, evaluator, object)
+  return isAbout(quota, evaluator, object)
 }
 
 function checkStated(attributes: AdmissionAttributes, quota: Quota, evaluator: Evaluator): void {

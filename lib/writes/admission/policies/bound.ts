@@ -231,8 +231,12 @@ class PolicyVisit {
     const name = textOf(reference.get('name'))
     let found: readonly JsonObject[]
     if (name === '') {
-      const all = await objects.list(session, from, namespace)
-      found = all.filter(one => matchesSelector(reference.get('selector'), labelsOf(one)))
+      const selected: JsonObject[] = []
+      for (const one of await objects.list(session, from, namespace)) {
+        if (matchesSelector(reference.get('selector'), labelsOf(one))) selected.push(one)
+        if (session.slice.isOver) await session.slice.next()
+      }
+      found = selected
     } else {
       const one = await objects.get(session, from, { namespace, name })
       found = one === undefined ? [] : [one]

@@ -30,21 +30,24 @@ interface Refusal extends Pick<PolicyDenial, 'message' | 'reason'> {
 
 /** The results of all policies for one request. */
 interface Findings {
-  readonly refusals: Refusal[]
+  /** The first refusal, which is told: there may be one for each of thousands of bindings and of
+   *  their parameters. */
+  refusal: Refusal | undefined
   /** Values by the keys of annotations: those of one policy's bindings may differ. */
   readonly annotations: Map<string, Set<string>>
 }
 
 async function checkAll(attributes: AdmissionAttributes): Promise<void> {
-  const findings: Findings = { refusals: [], annotations: new Map() }
-  const { refusals, annotations } = findings
+  const findings: Findings = { refusal: undefined, annotations: new Map() }
   await visitBound(attributes, kind, {
-    fail: (names, message) => refusals.push({ words: wordsOf(names), message, reason: '' }),
+    fail(names, message) {
+      findings.refusal ??= { words: wordsOf(names), message, reason: '' }
+    },
     visit: policy => check(attributes, policy, findings),
   })
+  const { refusal, annotations } = findings
   for (const [key, values] of annotations) attributes.session.annotate(key, [...values].join(', '))
-  const [first] = refusals
-  if (first !== undefined) throw refused(attributes, first)
+  if (refusal !== undefined) throw refused(attributes, refusal)
 }
 
 function wordsOf({
@@ -136,7 +139,7 @@ function act(
   const words = wordsOf(policy)
   for (const { message, reason, index } of denials) {
     const isAnnotation = index === undefined
-    if (isAnnotation || actions.includes('Deny')) findings.refusals.push({ words, message, reason })
+    if (isAnnotation || actions.includes('Deny')) findings.refusal ??= { words, message, reason }
     if (isAnnotation) continue
     if (actions.includes('Audit')) {
       session.annotate(

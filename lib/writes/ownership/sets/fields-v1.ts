@@ -1,18 +1,13 @@
 /** FieldsV1, the JSON form of a set: a member for each element, `.` for a node that is itself in
  *  the set beside what lies below. */
 
-import { atOnce, isStepDue, type Steps } from '@watchglass/base'
+import { isStepDue, type Steps } from '@watchglass/base'
 import type { JsonObject, JsonValue } from '@watchglass/go'
 import { FieldSet } from './field-set.ts'
 import { elementFromText } from './path-element.ts'
 
-/** The set as a tree, its members in the order that the server writes. */
-export function fieldsFromSet(set: FieldSet): JsonObject {
-  return atOnce(fieldsInSteps(set))
-}
-
-/** `fieldsFromSet` in steps. */
-export function fieldsInSteps(set: FieldSet): Steps<JsonObject> {
+/** The set as a tree, its members in the order that the server writes, made in steps. */
+export function fieldsFromSet(set: FieldSet): Steps<JsonObject> {
   return objectOf(set, false)
 }
 

@@ -15,8 +15,8 @@ import {
 } from '../types/field-type.ts'
 import { TypingProblems, TypeProblems, scalarProblem, shapeProblem } from './problems.ts'
 
-/** Checks in steps, and throws `TypeProblems` if the value does not fit. Objects that are stored may have items with
- *  equal keys; what is applied may not. */
+/** Checks in steps, and throws `TypeProblems` if the value does not fit. Objects that are stored
+ *  may have items with equal keys; what is applied may not. */
 export function* checkType(
   type: FieldType,
   value: JsonValue,
