@@ -314,13 +314,14 @@ class YamlWriter {
   }
 }
 
-/** What is written as it is, wherever the line ends: of plain and quoted texts (several spaces, or
- *  anything without spaces and breaks), of escaped ones, of literal ones. */
+/** Runs of text that are written as they are, wherever the line ends: of plain and quoted texts
+ *  (several spaces, or anything without spaces and breaks), of escaped ones, of literal ones. */
 const unfolded = /  +|[^ '\n\r\u0085\u2028\u2029]+/y
 const unescaped = /[!#-[\]-~\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]+/y
 const unbroken = /[^\n\r\u0085\u2028\u2029]+/y
 
-/** What the pattern matches at a place: a megabyte takes half a second character by character. */
+/** The text that the pattern matches at a place: a megabyte takes half a second character by
+ *  character. */
 function runAt(text: string, at: number, pattern: RegExp): string {
   pattern.lastIndex = at
   return pattern.exec(text)?.[0] ?? ''
