@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApiClient } from './api-client.ts'
 import { nowMicroseconds, stampOf } from './orders.ts'
 
-const namespace = 'watchglass-bench'
+export const namespace = 'watchglass-bench'
 export const podsPath = '/api/v1/pods'
 const ownPods = `/api/v1/namespaces/${namespace}/pods`
 /** Creations under way. */

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { median } from '../bench.ts'
 import { ApiClient } from './api-client.ts'
-import { podsPath } from './churn.ts'
+import { namespace, podsPath } from './churn.ts'
 
 export interface QuietListsOptions {
   readonly url: string
@@ -32,7 +32,7 @@ export interface QuietLists {
 }
 
 const written = { metadata: { name: 'watchglass-bench' }, data: { written: '' } }
-const configMaps = '/api/v1/namespaces/default/configmaps'
+const configMaps = `/api/v1/namespaces/${namespace}/configmaps`
 const protobuf = 'application/vnd.kubernetes.protobuf'
 /** The pause between lists that come one after the other, at most. */
 const oftenPauseMs = 400
