@@ -1,13 +1,21 @@
 /** One watch of a resource at the API, among those that are merged. */
 
-import { CacheError, type Revision } from '@watchglass/base'
+import { CacheError, type CancelTimer, type Clock, type Revision } from '@watchglass/base'
 import type { ApiServer, ApiWatch } from '../api/api-server.ts'
 import { acceptOf, type FollowedResource, watchPath } from '../api/followed-resource.ts'
 import { type FollowedEvent, FrameReader } from '../objects/watch-frames.ts'
 
+/** Deletions of core Events are waited for so long after the last one of the same revision: etcd
+ *  deletes up to a thousand at once, those of a lease, which come in several pieces. */
+const heldMs = 100
+const heldMax = 10_000
+
+type PassedEvent = Exclude<FollowedEvent, { readonly type: 'error' }>
+
 export interface PartWatchOptions {
   readonly server: Pick<ApiServer, 'watch'>
   readonly resource: FollowedResource
+  readonly clock: Pick<Clock, 'setTimer'>
   /** The last revision that is known. */
   readonly after: Revision
   readonly timeoutSeconds: number
@@ -24,6 +32,9 @@ export class PartWatch {
   readonly #frames: FrameReader
   readonly #watch: ApiWatch
   #isOver = false
+  /** Events that may not be all of their revision. */
+  #held: readonly PassedEvent[] = []
+  #cancelHold: CancelTimer = () => {}
   /** The last revision that it has brought. */
   seen: Revision
   hasMarked = false
@@ -51,11 +62,12 @@ export class PartWatch {
 
   cancel(): void {
     this.#isOver = true
+    this.#cancelHold()
     this.#watch.cancel()
   }
 
   #take(piece: Uint8Array): boolean {
-    const events: FollowedEvent[] = []
+    const events: PassedEvent[] = []
     let failure: CacheError | undefined
     try {
       for (const event of this.#frames.take(piece)) {
@@ -70,21 +82,50 @@ export class PartWatch {
       if (!(error instanceof CacheError)) throw error
       failure = error
     }
-    const goesOn = events.length === 0 || this.#options.onEvents(this, events)
+    const goesOn = events.length === 0 || this.#pass(events)
     if (failure === undefined) return goesOn
     this.#watch.cancel()
     this.#end(failure)
     return true
   }
 
-  #note(event: Exclude<FollowedEvent, { readonly type: 'error' }>): void {
+  /** Passes events on, but for the last ones if more of their revision may come. */
+  #pass(events: readonly PassedEvent[]): boolean {
+    this.#cancelHold()
+    const all = [...this.#held, ...events]
+    const held = this.#options.resource.name === 'events' ? lastDeletions(all) : 0
+    this.#held = held > 0 && held <= heldMax ? all.slice(all.length - held) : []
+    if (this.#held.length > 0) {
+      this.#cancelHold = this.#options.clock.setTimer(heldMs, () => this.#release())
+    }
+    const passed = all.slice(0, all.length - this.#held.length)
+    return passed.length === 0 || this.#options.onEvents(this, passed)
+  }
+
+  #release(): void {
+    this.#cancelHold()
+    const held = this.#held
+    this.#held = []
+    if (held.length > 0 && !this.#isOver) this.#options.onEvents(this, held)
+  }
+
+  #note(event: PassedEvent): void {
     if (event.revision > this.seen) this.seen = event.revision
     if (event.type === 'bookmark') this.hasMarked = true
   }
 
   #end(failure: CacheError | undefined): void {
+    this.#release()
     if (this.#isOver) return
     this.#isOver = true
     this.#options.onEnded(this, failure)
   }
+}
+
+/** The number of events at the end that are deletions at one revision. */
+function lastDeletions(events: readonly PassedEvent[]): number {
+  const at = events.at(-1)?.revision
+  const isOther = (event: PassedEvent): boolean =>
+    event.type !== 'change' || event.change.type !== 'delete' || event.revision !== at
+  return events.length - 1 - events.findLastIndex(isOther)
 }

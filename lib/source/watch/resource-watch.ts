@@ -28,6 +28,7 @@ import type {
   WatchSink,
   WatchStream,
 } from '@watchglass/etcd'
+import type { Change } from '@watchglass/store'
 import type { ApiServer } from '../api/api-server.ts'
 import type { FollowedResource } from '../api/followed-resource.ts'
 import type { WatchLimits } from './limits.ts'
@@ -56,6 +57,12 @@ export interface ResourceWatchOptions {
   readonly onProof: (proof: ProgressProof) => void
   readonly signal: AbortSignal
 }
+
+interface Batch extends RevisionChanges {
+  readonly changes: Change[]
+}
+
+type FollowedChange = Extract<FollowedEvent, { readonly type: 'change' }>
 
 export class ResourceWatch implements WatchStream {
   readonly endpoint = 'upstream'
@@ -140,10 +147,11 @@ export class ResourceWatch implements WatchStream {
   }
 
   #open(timeoutSeconds: number): PartWatch {
-    const { server, resource } = this.#options
+    const { server, resource, clock } = this.#options
     const part = new PartWatch({
       server,
       resource,
+      clock,
       after: this.#merged.position,
       timeoutSeconds,
       signal: this.#abort.signal,
@@ -168,14 +176,13 @@ export class ResourceWatch implements WatchStream {
     const { clock, onProof } = this.#options
     const isLong = part === this.#long
     if (isLong) this.#heardMs = clock.monotonicMs()
-    const batches: RevisionChanges[] = []
+    const batches: Batch[] = []
     let proven: Revision | undefined
+    let isTorn = false
     for (const event of events) {
       if (event.type === 'bookmark') {
         if (this.#merged.prove(event.revision)) proven = event.revision
-      } else if (event.type === 'change' && this.#merged.take(event.revision)) {
-        batches.push({ revision: event.revision, changes: [event.change] })
-      }
+      } else if (event.type === 'change') isTorn ||= !this.#add(batches, event)
     }
     const last = batches.at(-1)
     this.#noteLag(isLong ? undefined : last?.revision)
@@ -188,7 +195,20 @@ export class ResourceWatch implements WatchStream {
       onProof(isLong ? 'bookmark' : 'short-watch')
       this.#sink.progress(this.#headerAt(proven))
     }
+    if (isTorn) this.#end(new CacheError('expired', 'a revision has come in several parts'))
     return !this.#isHeld
+  }
+
+  /** False for a change of a revision that was passed on already, which is taken whole, once. */
+  #add(batches: Batch[], { revision: at, change }: FollowedChange): boolean {
+    const key = change.type === 'put' ? change.entry.key : change.key
+    const novelty = this.#merged.take(at, key)
+    if (novelty === 'first') batches.push({ revision: at, changes: [change] })
+    if (novelty !== 'further') return true
+    const last = batches.at(-1)
+    if (last?.revision !== at) return false
+    last.changes.push(change)
+    return true
   }
 
   /** Notes what another watch has brought first. Bookmarks say nothing: the long watch gets one in
