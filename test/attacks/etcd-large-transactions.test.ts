@@ -87,7 +87,7 @@ function deleteAll({ engine }: Served): Promise<unknown> {
 
 t.test('200,000 deletes are told as one response', async t => {
   const served = await serve(t, 200_000)
-  let wake = (_: Buffer): void => {}
+  let wake: (message: Buffer) => void = () => {}
   const next = (): Promise<Buffer> => new Promise(resolve => (wake = resolve))
   const created = next()
   watch(served.session, [{}], message => wake(message))

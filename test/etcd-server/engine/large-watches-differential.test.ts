@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict'
 import t, { type Test } from 'tap'
-import { type Message, RawEtcd, withoutIds } from '../../support/etcd/raw-etcd.ts'
+import { type Message, type RawEtcd, withoutIds } from '../../support/etcd/raw-etcd.ts'
 import { findEtcd } from '../../support/etcd/real-etcd.ts'
 import { startPair, startReplicaPair } from './differential.ts'
 
@@ -44,7 +44,7 @@ class Told {
   constructor(server: RawEtcd) {
     this.#stream = server.stream('Watch', 'Watch')
     this.#stream.on('data', (message: Message) => {
-      const id = String(message['watchId'] ?? '0')
+      const id = (message['watchId'] as string | undefined) ?? '0'
       const told = this.responses.get(id) ?? []
       told.push(withoutIds(message))
       this.responses.set(id, told)

@@ -46,20 +46,6 @@ export function keyspaceGauges(all: () => readonly KeyspaceFacts[]): Gauge[] {
         }
       },
     })
-  const state = new Gauge({
-    name: 'watchglass_keyspace_state',
-    help: `1 for the state that a keyspace is in, 0 for the others: ${states.join(', ')}.`,
-    labelNames: ['keyspace', 'state'],
-    registers: [],
-    collect() {
-      this.reset()
-      for (const { name, ...facts } of keyspaces()) {
-        for (const one of states) {
-          this.set({ keyspace: name, state: one }, facts.state === one ? 1 : 0)
-        }
-      }
-    },
-  })
   const hidden = new Gauge({
     name: 'watchglass_keyspaces_without_metrics',
     help: `Keyspaces that have no metrics of their own, because there are more than ${shownMax}.`,
@@ -69,7 +55,7 @@ export function keyspaceGauges(all: () => readonly KeyspaceFacts[]): Gauge[] {
     },
   })
   return [
-    state,
+    stateGauge(keyspaces),
     hidden,
     gauge('revision', 'The revision up to which nothing is missing.', one => one.revision),
     gauge(
@@ -106,4 +92,21 @@ function shownOf(all: readonly KeyspaceFacts[]): readonly KeyspaceFacts[] {
   if (all.length <= shownMax) return all
   const isReady = ({ state }: KeyspaceFacts): number => Number(state === 'ready')
   return all.toSorted((a, b) => isReady(a) - isReady(b) || b.entries - a.entries).slice(0, shownMax)
+}
+
+function stateGauge(keyspaces: () => readonly KeyspaceFacts[]): Gauge {
+  return new Gauge({
+    name: 'watchglass_keyspace_state',
+    help: `1 for the state that a keyspace is in, 0 for the others: ${states.join(', ')}.`,
+    labelNames: ['keyspace', 'state'],
+    registers: [],
+    collect() {
+      this.reset()
+      for (const { name, ...facts } of keyspaces()) {
+        for (const one of states) {
+          this.set({ keyspace: name, state: one }, facts.state === one ? 1 : 0)
+        }
+      }
+    },
+  })
 }
