@@ -2,6 +2,7 @@
  *  by patches. Each is asked once, and once more where it wants to see what later ones and the
  *  plugins have changed. */
 
+import { atOnce } from '@watchglass/base'
 import { type JsonObject, textInOrder } from '@watchglass/go'
 import { StatusError } from '@watchglass/kube'
 import {
@@ -226,7 +227,7 @@ function patched(object: JsonObject, value: Value): JsonObject {
     throw new PolicyFailure(`JSON Patch: more than ${operationsMax} operations`)
   }
   try {
-    const result = applyJsonPatch(object, operations)
+    const result = atOnce(applyJsonPatch(object, operations))
     if (result instanceof Map) return result
     throw new PolicyFailure('JSON Patch: the patch does not make an object')
   } catch (error) {

@@ -1,5 +1,6 @@
 /** Asks webhooks: mutating ones one after the other, validating ones at once. */
 
+import { atOnce } from '@watchglass/base'
 import {
   goQuote,
   itemsOf,
@@ -236,7 +237,7 @@ function operationsOf(patch: Buffer): JsonObject[] {
 
 function patchedBy(object: JsonObject, operations: readonly JsonObject[]): JsonObject {
   try {
-    const patched = applyJsonPatch(object, operations)
+    const patched = atOnce(applyJsonPatch(object, operations))
     if (patched instanceof Map) return patched
   } catch (error) {
     if (error instanceof PatchFailure) throw internalError(error.message)
