@@ -72,13 +72,18 @@ const oursOnly: Readonly<Record<string, Way>> = {
   ],
 }
 
+/** A short block that says much: it names a field of three thousand bytes thirty times (HPACK). */
+function tooLong(id: number, lines: readonly Line[]): Buffer {
+  const field = Buffer.concat([Buffer.from('400178' + '7fb916', 'hex'), Buffer.alloc(3_000, 'y')])
+  const block = Buffer.concat([headerBlock(lines), field, Buffer.alloc(30, 0xbe)])
+  return frame(frameTypes.headers, endHeaders | endStream, id, block)
+}
+
 /** None begins a request. */
 const malformed: Readonly<Record<string, Way>> = {
   'headers in capital letters': (id, lines) => [request(id, [...lines, ['Upper', 'x']])],
   'a body that was said and is none': (id, lines) => [request(id, [...lines, said(5)])],
-  'too many headers': (id, lines) => [
-    request(id, [...lines, ...Array.from({ length: 200 }, (): Line => ['x', 'y'])]),
-  ],
+  'too long headers': (id, lines) => [tooLong(id, lines)],
 }
 
 const streams = 3_000

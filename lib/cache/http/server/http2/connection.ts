@@ -306,7 +306,7 @@ export class Http2Connection implements StreamOwner, FrameEnd, PingedConnection 
       return undefined
     }
     sendWhole(stream, { status: 431, headers: textHeaders }, tooLongBody)
-    return this.#frames.idle.spend(refusedStreamBytes + bytes)
+    return this.#frames.idle.spend(refusedStreamBytes + bytes) ?? this.#chargeReset(true)
   }
 
   /** Streams that are answered are over for the client as soon as it has the last frame, which may
