@@ -67,7 +67,7 @@ export {
   type Steps,
 } from './slice.ts'
 export { soon, type Soon } from './soon.ts'
-export { sortedInSteps } from './sorted.ts'
+export { sortedIfShort, sortedInSteps } from './sorted.ts'
 export { equalBytes, isAsciiText, latin1FromBytes, textFromBytes } from './text.ts'
 export { Alarm, IdleTimer, repeat, Rounds, withTimeLimit } from './timers.ts'
 export type { RequestTrace, Stage, TracedHeaders, Tracer } from './tracer.ts'

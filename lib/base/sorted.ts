@@ -5,13 +5,22 @@ import { isStepDue, type Steps } from './slice.ts'
 /** The items that a single step sorts, in about a millisecond. */
 const sortedAtOnce = 2048
 
-/** A sorted copy, of a short list in one step. Equal items keep their order, as with
- *  `Array.prototype.sort`. */
+/** A sorted copy of a short list; undefined for one that takes steps. Most lists are short, and
+ *  need no object for the steps of theirs. */
+export function sortedIfShort<Item>(
+  items: readonly Item[],
+  compare: (a: Item, b: Item) => number,
+): Item[] | undefined {
+  return items.length <= sortedAtOnce ? [...items].sort(compare) : undefined
+}
+
+/** A sorted copy. Equal items keep their order, as with `Array.prototype.sort`. */
 export function* sortedInSteps<Item>(
   items: readonly Item[],
   compare: (a: Item, b: Item) => number,
 ): Steps<Item[]> {
-  if (items.length <= sortedAtOnce) return [...items].sort(compare)
+  const short = sortedIfShort(items, compare)
+  if (short !== undefined) return short
   let runs: Item[][] = []
   for (let from = 0; from < items.length; from += sortedAtOnce) {
     runs.push(items.slice(from, from + sortedAtOnce).sort(compare))

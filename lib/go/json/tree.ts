@@ -10,6 +10,7 @@ import {
   GiveUp,
   isStepDue,
   noteEffort,
+  sortedIfShort,
   sortedInSteps,
   type Steps,
   textFromBytes,
@@ -189,7 +190,7 @@ function scalarText(value: JsonValue): string | undefined {
 /** The containers that have begun are in a list, the innermost last. Pieces are put together once,
  *  when the whole text is used. */
 function* containerText(root: Container, isSorted: boolean): Steps<string> {
-  const open = [yield* beginText(root, isSorted)]
+  const open = [beginText(root, isSorted) ?? (yield* beginLongText(root as JsonObject))]
   let text = Array.isArray(root) ? '[' : '{'
   for (;;) {
     const around = open[open.length - 1]
@@ -213,7 +214,8 @@ function* containerText(root: Container, isSorted: boolean): Steps<string> {
     if (scalar !== undefined) text += scalar
     else {
       text += Array.isArray(member) ? '[' : '{'
-      open.push(yield* beginText(member as Container, isSorted))
+      const inner = beginText(member as Container, isSorted)
+      open.push(inner ?? (yield* beginLongText(member as JsonObject)))
     }
   }
 }
@@ -227,10 +229,16 @@ interface OpenText {
   at: number
 }
 
-function* beginText(container: Container, isSorted: boolean): Steps<OpenText> {
+/** Undefined for an object with so many members that they are sorted in steps. */
+function beginText(container: Container, isSorted: boolean): OpenText | undefined {
   if (Array.isArray(container)) return { container, keys: undefined, at: 0 }
-  const keys = isSorted ? yield* keysInOrder(container) : [...container.keys()]
-  return { container, keys, at: 0 }
+  const keys = [...container.keys()]
+  const ordered = isSorted ? sortedIfShort(keys, compareUtf8) : keys
+  return ordered && { container, keys: ordered, at: 0 }
+}
+
+function* beginLongText(container: JsonObject): Steps<OpenText> {
+  return { container, keys: yield* keysInOrder(container), at: 0 }
 }
 
 function sortedKeys(object: JsonObject): string[] {
@@ -273,7 +281,9 @@ function* copyInSteps(object: JsonObject, isSorted: boolean): Steps<JsonObject> 
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [from, into] = next
     if (into instanceof Map && from instanceof Map) {
-      for (const key of isSorted ? yield* keysInOrder(from) : from.keys()) {
+      const keys = [...from.keys()]
+      const ordered = isSorted ? sortedIfShort(keys, compareUtf8) : keys
+      for (const key of ordered ?? (yield* keysInOrder(from))) {
         if (isStepDue()) yield
         into.set(key, copied(from.get(key) as JsonValue))
       }

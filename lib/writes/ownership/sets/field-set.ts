@@ -3,7 +3,6 @@
  *  not change once they have been built (`insert` is for building), so that operations share
  *  what they do not touch. */
 
-import { sortedInSteps, type Steps } from '@watchglass/base'
 import type { FieldType } from '../types/field-type.ts'
 import { type ElementPath, type PathElement, compareElements } from './path-element.ts'
 
@@ -94,11 +93,11 @@ export class FieldSet {
     return this.#children.get(element.id)?.set
   }
 
-  /** The first elements of all paths, in steps. */
-  *elements(): Steps<PathElement[]> {
+  /** The first elements of all paths, in any order. */
+  elements(): PathElement[] {
     const elements = new Map(this.#members)
     for (const [id, { element }] of this.#children) elements.set(id, element)
-    return yield* sortedInSteps([...elements.values()], compareElements)
+    return [...elements.values()]
   }
 
   members(): PathElement[] {

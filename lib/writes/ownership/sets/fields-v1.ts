@@ -1,10 +1,10 @@
 /** FieldsV1, the JSON form of a set: a member for each element, `.` for a node that is itself in
  *  the set beside what lies below. */
 
-import { isStepDue, type Steps } from '@watchglass/base'
+import { isStepDue, sortedIfShort, sortedInSteps, type Steps } from '@watchglass/base'
 import type { JsonObject, JsonValue } from '@watchglass/go'
 import { FieldSet } from './field-set.ts'
-import { elementFromText } from './path-element.ts'
+import { compareElements, elementFromText } from './path-element.ts'
 
 /** The set as a tree, its members in the order that the server writes, made in steps. */
 export function fieldsFromSet(set: FieldSet): Steps<JsonObject> {
@@ -21,7 +21,9 @@ export function setFromFields(fields: JsonValue): FieldSet | undefined {
 function* objectOf(set: FieldSet, isItselfIn: boolean): Steps<JsonObject> {
   const object: JsonObject = new Map()
   if (isItselfIn) object.set('.', new Map())
-  for (const element of yield* set.elements()) {
+  const elements = set.elements()
+  const ordered = sortedIfShort(elements, compareElements)
+  for (const element of ordered ?? (yield* sortedInSteps(elements, compareElements))) {
     if (isStepDue()) yield
     const below = set.below(element)
     const isIn = set.hasMember(element) && below?.isBare === false

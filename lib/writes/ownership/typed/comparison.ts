@@ -36,7 +36,8 @@ export function* compareFields(
     modified: new FieldSet(),
     added: new FieldSet(),
   }
-  yield* new Comparer(comparison).compare(type, before, after)
+  const rest = new Comparer(comparison).compare(type, before, after)
+  if (rest !== undefined) yield* rest
   return comparison
 }
 
@@ -53,6 +54,12 @@ function sameForm(a: FieldType, b: FieldType): boolean {
   return a.map === b.map && a.list === b.list && a.scalar === b.scalar
 }
 
+/** The types of both sides. */
+interface Types {
+  readonly left: FieldType
+  readonly right: FieldType
+}
+
 class Comparer {
   readonly #comparison: FieldComparison
   /** Path of the values that are compared. */
@@ -62,11 +69,21 @@ class Comparer {
     this.#comparison = comparison
   }
 
-  /** Absent sides are undefined; one of them is there. */
-  *compare(type: FieldType, before: Side, after: Side): Steps<void> {
-    if (before === after) return
+  /** Compares scalars at once; of what has values inside, the steps are returned. Absent sides are
+   *  undefined; one of them is there. */
+  compare(type: FieldType, before: Side, after: Side): Steps<void> | undefined {
+    if (before === after) return undefined
     const left = typeFor(type, before)
     const right = typeFor(type, after)
+    const isScalar =
+      (before === undefined || formOf(left) === 'scalar') &&
+      (after === undefined || formOf(right) === 'scalar')
+    if (!isScalar) return this.#inside({ left, right }, before, after)
+    this.#whole(before, after)
+    return undefined
+  }
+
+  *#inside({ left, right }: Types, before: Side, after: Side): Steps<void> {
     let isLeaf: boolean
     if (after === undefined) isLeaf = yield* this.#inForm(left, before, after)
     else if (before === undefined || sameForm(left, right)) {
@@ -117,7 +134,8 @@ class Comparer {
       if (isStepDue()) yield
       const inner = memberType(map, name) ?? deduced
       this.#path.push(memberElement(name))
-      yield* this.compare(inner, left.get(name), right.get(name))
+      const rest = this.compare(inner, left.get(name), right.get(name))
+      if (rest !== undefined) yield* rest
       this.#path.pop()
     }
   }
@@ -141,14 +159,19 @@ class Comparer {
     if (before.length > 1 && after.length > 1) {
       if (!areEqual(before, after)) modified.insert(this.#path)
     } else if (before.length > 1) {
-      if (right !== undefined) yield* this.compare(list.element, undefined, right)
+      if (right !== undefined) yield* this.#steps(list.element, undefined, right)
       removed.insert(this.#path)
     } else if (after.length > 1) {
-      if (left !== undefined) yield* this.compare(list.element, left, undefined)
+      if (left !== undefined) yield* this.#steps(list.element, left, undefined)
       added.insert(this.#path)
     } else {
-      yield* this.compare(list.element, left, right)
+      yield* this.#steps(list.element, left, right)
     }
+  }
+
+  *#steps(type: FieldType, before: Side, after: Side): Steps<void> {
+    const rest = this.compare(type, before, after)
+    if (rest !== undefined) yield* rest
   }
 }
 

@@ -2,9 +2,8 @@
  *  since, whoever owned a part of it owns all of it. (Changes the other way are not noticed: the
  *  owner of the whole stays so until somebody changes a part.) */
 
-import { atOnce } from '@watchglass/base'
 import { FieldSet } from '../sets/field-set.ts'
-import type { ElementPath, PathElement } from '../sets/path-element.ts'
+import { compareElements, type ElementPath, type PathElement } from '../sets/path-element.ts'
 import { type FieldType, type FieldMapType, formOf, memberType } from '../types/field-type.ts'
 
 /** The set as it is under the type; the same set if nothing changed. */
@@ -55,7 +54,7 @@ function visitBelow(
   typeOf: (element: PathElement) => FieldType | undefined,
 ): void {
   if (set === undefined) return
-  for (const element of atOnce(set.elements())) {
+  for (const element of set.elements().sort(compareElements)) {
     const type = typeOf(element)
     if (type === undefined) continue
     const below = set.below(element)

@@ -23,7 +23,8 @@ export function* checkType(
   { allowsDuplicates }: { readonly allowsDuplicates: boolean },
 ): Steps<void> {
   const checker = new Checker(allowsDuplicates)
-  yield* checker.check(type, value)
+  const rest = checker.check(type, value)
+  if (rest !== undefined) yield* rest
   if (!checker.problems.isEmpty) throw new TypeProblems(checker.problems)
 }
 
@@ -37,14 +38,15 @@ class Checker {
     this.#allowsDuplicates = allowsDuplicates
   }
 
-  *check(type: FieldType, value: JsonValue): Steps<void> {
-    if (this.problems.isTooLong) return
+  /** Checks a scalar at once; of what has values inside, the steps are returned. */
+  check(type: FieldType, value: JsonValue): Steps<void> | undefined {
+    if (this.problems.isTooLong) return undefined
     const narrowed = typeFor(type, value)
     const { map, scalar, list } = narrowed
     switch (formOf(narrowed)) {
       case 'map':
-        if (value instanceof Map) yield* this.#members(map as FieldMapType, value)
-        else if (value !== null) this.#add(shapeProblem('map', value))
+        if (value instanceof Map) return this.#members(map as FieldMapType, value)
+        if (value !== null) this.#add(shapeProblem('map', value))
         break
       case 'scalar': {
         const problem = scalar === undefined ? undefined : scalarProblem(scalar, value)
@@ -52,12 +54,13 @@ class Checker {
         break
       }
       case 'list':
-        if (Array.isArray(value)) yield* this.#items(list as FieldListType, value)
-        else if (value !== null) this.#add(shapeProblem('list', value))
+        if (Array.isArray(value)) return this.#items(list as FieldListType, value)
+        if (value !== null) this.#add(shapeProblem('list', value))
         break
       case undefined:
         this.#add('schema error: invalid atom: inlined')
     }
+    return undefined
   }
 
   /** The first member that is not declared is the last one that is looked at. */
@@ -67,7 +70,8 @@ class Checker {
       const inner = memberType(map, name)
       this.#path.push(memberElement(name))
       if (inner === undefined) this.#add('field not declared in schema')
-      else yield* this.check(inner, value)
+      const rest = inner && this.check(inner, value)
+      if (rest !== undefined) yield* rest
       this.#path.pop()
       if (inner === undefined) return
     }
@@ -89,7 +93,8 @@ class Checker {
       }
       seen.add(element.id)
       this.#path.push(element)
-      yield* this.check(list.element, item)
+      const rest = this.check(list.element, item)
+      if (rest !== undefined) yield* rest
       this.#path.pop()
     }
   }
