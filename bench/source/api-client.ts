@@ -25,11 +25,13 @@ const requestCounts =
   /^(?:apiserver_request_total|apiserver_longrunning_requests|watchglass_requests_total)(?:\{[^}]*\})? (\S+)$/gm
 
 export class ApiClient {
-  readonly #session: ClientHttp2Session
+  readonly #url: string
   readonly #token: string
+  #session: ClientHttp2Session
   asked = 0
 
   constructor(url: string, token: string) {
+    this.#url = url
     this.#token = token
     this.#session = connectTo(url)
   }
@@ -37,6 +39,8 @@ export class ApiClient {
   ask({ path, method = 'GET', body, type, accept }: ApiRequest): Promise<TimedAnswer> {
     this.asked++
     const began = performance.now()
+    // The server closes what has had no request for a while.
+    if (this.#session.closed || this.#session.destroyed) this.#session = connectTo(this.#url)
     const stream = this.#session.request({
       ':path': path,
       ':method': method,
