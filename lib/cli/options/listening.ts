@@ -123,6 +123,6 @@ export const shutdownDelayOption: DefaultedOption<number> = {
   value: 'SECONDS',
   fallback: '0',
   help: 'How long to keep serving after SIGTERM or SIGINT while /readyz already fails, so that load balancers stop sending requests.',
-  parse: text => (/^\d{1,4}$/.test(text) ? Number(text) : undefined),
+  parse: secondsFrom(0, 9999),
   wrong: 'is not a number of seconds from 0 to 9999',
 }

@@ -91,9 +91,10 @@ export class PartWatch {
 
   /** Passes events on, but for the last ones if more of their revision may come. */
   #pass(events: readonly PassedEvent[]): boolean {
+    if (this.#options.resource.name !== 'events') return this.#options.onEvents(this, events)
     this.#cancelHold()
     const all = [...this.#held, ...events]
-    const held = this.#options.resource.name === 'events' ? lastDeletions(all) : 0
+    const held = lastDeletions(all)
     this.#held = held > 0 && held <= heldMax ? all.slice(all.length - held) : []
     if (this.#held.length > 0) {
       this.#cancelHold = this.#options.clock.setTimer(heldMs, () => this.#release())

@@ -1,5 +1,7 @@
 /** The memory that mirrored objects need, by the rule of deploy/SIZING.md. */
 
+import { defaultHistory, segmentsMaxBytes } from '@watchglass/cache'
+
 const mebibyte = 1024 ** 2
 
 /** A process that mirrors nothing. */
@@ -8,13 +10,9 @@ const emptyBytes = 110 * mebibyte
 const entryBytes = 450
 /** A change in the history, beside its value. */
 const changeBytes = 1024
-const historyMs = 600_000
-const historyMaxBytes = 256 * mebibyte
-const historyMaxChanges = 100_000
-/** Whole lists in all forms: what was encoded is kept, up to these bounds. */
+/** Whole lists in all forms: what was encoded is kept, up to a bound (`segmentsMaxBytes`). */
 const listsTimes = 2.5
 const listsBaseBytes = 16 * mebibyte
-const listsMaxBytes = 1024 * mebibyte
 
 /** The objects of a resource. */
 export interface ResourceSize {
@@ -34,15 +32,16 @@ export function memoryNeed(sizes: readonly ResourceSize[]): MemoryNeed {
   const values = sum(sizes.map(({ bytes }) => bytes))
   return {
     objectsBytes: emptyBytes + objects * entryBytes + values,
-    listsBytes: Math.min(listsMaxBytes, listsBaseBytes + listsTimes * values),
+    listsBytes: Math.min(segmentsMaxBytes, listsBaseBytes + listsTimes * values),
   }
 }
 
 /** The history of a resource that changes so often. */
 export function historyBytes({ objects, bytes }: ResourceSize, changesPerSecond: number): number {
-  const changes = Math.min(historyMaxChanges, (changesPerSecond * historyMs) / 1000)
+  const { maxBatches, maxAgeMs, maxBytes } = defaultHistory
+  const changes = Math.min(maxBatches, (changesPerSecond * maxAgeMs) / 1000)
   const changed = changeBytes + (objects === 0 ? 0 : bytes / objects)
-  return Math.min(historyMaxBytes, changes * changed)
+  return Math.min(maxBytes, changes * changed)
 }
 
 export function sum(numbers: readonly number[]): number {
