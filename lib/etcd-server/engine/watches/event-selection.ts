@@ -71,7 +71,7 @@ export class EventSelection {
     const kept = this.#kept.get(chunk)
     if (kept !== undefined) return kept
     const bytes = chunk.encode()
-    if (this.users > 1) this.#kept.keep(chunk, bytes)
+    if (this.users > 1) this.#kept.set(chunk, bytes)
     return bytes
   }
 
@@ -84,7 +84,7 @@ export class EventSelection {
 
   /** Keeps nothing any more: nobody sends it. */
   forget(): void {
-    for (const { chunks } of this.#responses) for (const one of chunks) this.#kept.forget(one)
+    for (const { chunks } of this.#responses) for (const one of chunks) this.#kept.delete(one)
   }
 
   *#measure(spans: readonly EventSpan[]): Steps<undefined> {

@@ -3,11 +3,11 @@
 
 import type { Batch } from '@watchglass/store'
 import { BatchEvents } from './batch-events.ts'
-import { KeptChunks } from './kept-chunks.ts'
+import { createKeptChunks } from './kept-chunks.ts'
 import { LargeBatch } from './large-batch.ts'
 
 export class SharedBatches {
-  readonly #kept = new KeptChunks()
+  readonly #kept = createKeptChunks()
   readonly #large = new WeakMap<Batch, LargeBatch>()
   /** The batch that was asked for last: streams that are a little behind are so together. */
   #last: { readonly batch: Batch; readonly events: BatchEvents } | undefined
