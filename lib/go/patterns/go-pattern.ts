@@ -51,11 +51,12 @@ export function goPattern(source: string): GoPattern {
   return pattern
 }
 
+function* nowhere(): Steps<boolean> {
+  yield
+  return false
+}
+
 function refused(problem: string): GoPattern {
-  const nowhere = function* (): Steps<boolean> {
-    yield
-    return false
-  }
   return { problem, test: () => false, testInSteps: nowhere, find: () => undefined }
 }
 

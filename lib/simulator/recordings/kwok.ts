@@ -160,14 +160,6 @@ async function* objectsOf(
 ): AsyncGenerator<UntypedObject> {
   let document: string[] = []
   let [size, first, number] = [0, 1, 0]
-  function* finished(): Generator<UntypedObject> {
-    const place = `the document from line ${String(first)} on`
-    for (const value of valuesIn(withTimes(document.join('\n'), offsets), place)) {
-      if (value === null) continue
-      if (!isObject(value)) throw invalid(`${place} is no object`)
-      yield value
-    }
-  }
   for await (const line of lines) {
     number++
     if (!/^---(?:\s|$)/.test(line)) {
@@ -178,11 +170,25 @@ async function* objectsOf(
       document.push(line)
       continue
     }
-    yield* finished()
+    yield* objectsIn(document, first, offsets)
     document = []
     ;[size, first] = [0, number + 1]
   }
-  yield* finished()
+  yield* objectsIn(document, first, offsets)
+}
+
+/** The objects of a document that begins in a line. */
+function* objectsIn(
+  document: readonly string[],
+  first: number,
+  offsets: Offsets,
+): Generator<UntypedObject> {
+  const place = `the document from line ${String(first)} on`
+  for (const value of valuesIn(withTimes(document.join('\n'), offsets), place)) {
+    if (value === null) continue
+    if (!isObject(value)) throw invalid(`${place} is no object`)
+    yield value
+  }
 }
 
 function valuesIn(text: string, place: string): unknown[] {

@@ -92,29 +92,41 @@ interface Changes {
   readonly changed: FieldSet
 }
 
+interface UpdatedObject {
+  readonly live: TypedObject
+  readonly updated: TypedObject
+}
+
+/** What an update changes, as a version of the API shows it; undefined for a version that does not
+ *  exist. A generator function within `settle` would keep the object of each update alive until the
+ *  next collection of old space: V8 gives every such closure that is called a hidden class there. */
+function* changesIn(
+  { versions, withoutReset }: WriteContext,
+  { live, updated }: UpdatedObject,
+  apiVersion: string,
+): Steps<Changes | undefined> {
+  const left = yield* inVersion(versions, live, apiVersion)
+  const right = left && (yield* inVersion(versions, updated, apiVersion))
+  if (left === undefined || right === undefined) return undefined
+  const compared = yield* compareFields(left.type, left.value, right.value)
+  const { removed, modified, added } = mapComparison(compared, fields =>
+    withoutReset(fields, apiVersion),
+  )
+  yield
+  return { removed, changed: modified.union(added) }
+}
+
 /** Removes changed fields from their owners, and deleted fields from everybody. Owners of
  *  versions that do not exist any more are dropped. */
 function* settle(
   context: WriteContext,
-  { live, updated }: { readonly live: TypedObject; readonly updated: TypedObject },
+  objects: UpdatedObject,
   before: Owned,
   writer: { readonly id: string; readonly isForced: boolean },
 ): Steps<{ owned: Map<string, OwnedFields>; changes: Changes }> {
-  const { versions, withoutReset } = context
-  const compare = function* (apiVersion: string): Steps<Changes | undefined> {
-    const left = yield* inVersion(versions, live, apiVersion)
-    const right = left && (yield* inVersion(versions, updated, apiVersion))
-    if (left === undefined || right === undefined) return undefined
-    const compared = yield* compareFields(left.type, left.value, right.value)
-    const { removed, modified, added } = mapComparison(compared, fields =>
-      withoutReset(fields, apiVersion),
-    )
-    yield
-    return { removed, changed: modified.union(added) }
-  }
   yield
-  const ofWrite = (yield* compare(updated.apiVersion)) as Changes
-  const comparisons = new Map<string, Changes | undefined>([[updated.apiVersion, ofWrite]])
+  const ofWrite = (yield* changesIn(context, objects, objects.updated.apiVersion)) as Changes
+  const comparisons = new Map<string, Changes | undefined>([[objects.updated.apiVersion, ofWrite]])
   const owned = new Map(before)
   const taken: OwnedFields[] = []
   for (const [id, owner] of before) {
@@ -122,7 +134,7 @@ function* settle(
     yield
     const { apiVersion, fields } = owner
     if (!comparisons.has(apiVersion)) {
-      comparisons.set(apiVersion, yield* compare(apiVersion))
+      comparisons.set(apiVersion, yield* changesIn(context, objects, apiVersion))
     }
     const changes = comparisons.get(apiVersion)
     if (changes === undefined) {
