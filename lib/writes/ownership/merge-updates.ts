@@ -97,9 +97,9 @@ interface UpdatedObject {
   readonly updated: TypedObject
 }
 
-/** What an update changes, as a version of the API shows it; undefined for a version that does not
- *  exist. A generator function within `settle` would keep the object of each update alive until the
- *  next collection of old space: V8 gives every such closure that is called a hidden class there. */
+/** The changes of an update as a version of the API shows them; undefined for a version that does
+ *  not exist. A generator function within `settle` would keep the object of each update alive until
+ *  old space is collected: V8 gives every such closure that is called a hidden class there. */
 function* changesIn(
   { versions, withoutReset }: WriteContext,
   { live, updated }: UpdatedObject,
