@@ -136,6 +136,14 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     encodings: ['process'],
     '.': ['encodings', 'process', 'limits', 'mirror'],
   },
+  views: {
+    question: [],
+    cells: ['question'],
+    order: ['cells', 'question'],
+    documents: ['order', 'cells', 'question'],
+    live: ['documents', 'order', 'question'],
+    '.': ['live', 'documents', 'order', 'cells', 'question'],
+  },
   'etcd-server': {
     engine: [],
     journal: ['engine'],

@@ -38,6 +38,7 @@ export const menu = [
       'lib/kubeconfig/README.md',
       'lib/source/README.md',
       'lib/workers/README.md',
+      'lib/views/README.md',
       'lib/etcd-server/README.md',
       'lib/cel/README.md',
       'lib/writes/README.md',

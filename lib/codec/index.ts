@@ -65,6 +65,7 @@ export {
   type IncludedObject,
   ObjectEncoder,
   type OutputForm,
+  type ReadCells,
 } from './output/object-encoder.ts'
 export { indentJson } from './output/pretty.ts'
 export { noReplicas, renderedScale, scaleJson, scaleOf } from './output/scale.ts'
@@ -74,6 +75,7 @@ export {
   type ItemEncoder,
   itemsOfPicked,
   itemsOfRun,
+  keptOfEntry,
   noteKept,
   partsOfRun,
   type Run,
@@ -134,7 +136,11 @@ export {
   unspecified,
 } from './served/structural/schema.ts'
 export type { StoredValue } from './stored-value.ts'
+export type { ColumnKind, TableColumn } from './table/column-kinds.ts'
+export { humanDuration } from './table/format.ts'
 export { parseJsonPath } from './table/json-path.ts'
+export type { Cell } from './table/printer.ts'
+export { ownType } from './table/printers/custom.ts'
 export { appendEnvelope, hasEnvelope, readEnvelope } from './transcode/envelope.ts'
 export {
   appendProtobuf,

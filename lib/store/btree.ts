@@ -96,6 +96,22 @@ export class BTree<E extends Keyed> {
     return rank + entryIndex(node as Leaf<E>, key)
   }
 
+  /** The entry before which there are so many others; undefined from the size on. O(log n). */
+  at(index: number): E | undefined {
+    if (index < 0 || index >= this.size) return undefined
+    let node = this.root
+    let left = index
+    for (let level = this.height; level > 0; level--) {
+      const inner = node as Inner<E>
+      const offsets = offsetsOf(inner, level)
+      let child = offsets.length - 1
+      while (offsets[child]! > left) child--
+      left -= offsets[child]!
+      node = inner[child + 1] as Node<E>
+    }
+    return entryAt(node as Leaf<E>, left)
+  }
+
   /** The number of keys in the range. O(log n). */
   count(range: KeyRange): number {
     if (isEmptyRange(range)) return 0

@@ -1,6 +1,7 @@
 /** Everything that other packages may import of this one. */
 
 export { BTreeBuilder } from './btree-builder.ts'
+export { TreeEdit } from './btree-edit.ts'
 export { BTree, type LeafSlice, type TreePart } from './btree.ts'
 export {
   type Batch,

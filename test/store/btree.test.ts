@@ -33,6 +33,18 @@ t.test('a bulk load of any size makes a sound tree of what it was fed', async t 
   }
 })
 
+t.test('an entry is found by its index', async t => {
+  for (const size of [0, 1, 24, 25, 400, 5000]) {
+    const keys = numberedKeys(size)
+    const tree = treeOf(keys)
+    t.same(
+      keys.map((_, index) => tree.at(index)?.key),
+      keys,
+    )
+    t.same([tree.at(-1), tree.at(size)], [undefined, undefined])
+  }
+})
+
 t.test('keys that come and go at random leave a sound tree', async t => {
   const random = createRandom(20)
   const keys = numberedKeys(3000)

@@ -81,6 +81,11 @@ export class IndexPolicy {
     return name
   }
 
+  /** Forgets an index that the caller has dropped. */
+  forget(name: string): void {
+    this.#built.delete(name)
+  }
+
   #remember(name: string): void {
     this.#candidates.add(name)
     if (this.#candidates.size <= this.#limits.maxCandidates) return

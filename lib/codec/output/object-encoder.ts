@@ -17,7 +17,11 @@ import {
   formatOf,
   servedProtobuf,
 } from '../served/object-view.ts'
-import { type OutputKind, apiVersionOf } from '../output-kind.ts'
+import { type CustomColumn, type OutputKind, apiVersionOf } from '../output-kind.ts'
+import type { TableColumn } from '../table/column-kinds.ts'
+import { exactly } from '../table/format.ts'
+import type { Cell } from '../table/printer.ts'
+import { CustomPrinter } from '../table/printers/custom.ts'
 import { type Row, type Table, appendRowMembers, tableOf } from '../table/table.ts'
 import { normaliseStored } from '../served/stored/normalise.ts'
 import { prepareView } from '../served/view.ts'
@@ -55,6 +59,9 @@ export interface ObjectOptions {
   /** Alone, or among the items of a list, where built-in kinds do not say what they are. */
   readonly place: 'alone' | 'item'
 }
+
+/** Reads the cells of an object, which is shown at a revision. */
+export type ReadCells = (object: StoredValue, revision: number) => readonly Cell[] | NotExact
 
 /** All methods append an object to a writer, or say why they cannot do so exactly, and append
  *  nothing. */
@@ -101,6 +108,32 @@ export class ObjectEncoder {
   get table(): Table {
     this.#table ??= tableOf(this.kind)
     return this.#table
+  }
+
+  /** The columns of `cells`. */
+  get columns(): readonly TableColumn[] {
+    return this.table.columns
+  }
+
+  /** The cells of an object's row as what they are: times in place of ages, and durations in
+   *  milliseconds. `now` is the wall clock, on which the durations of what still runs depend. */
+  cells(object: StoredValue, revision: number, now: number): readonly Cell[] | NotExact {
+    const source = this.#isTyped ? this.#typedSource(object) : this.#wholeObject(object, revision)
+    if (source instanceof NotExact) return source
+    const row = exactly(() => this.table.row(source, now))
+    return row instanceof NotExact ? row : row.cells
+  }
+
+  /** Reads columns that somebody asks for of objects as they are served. Their paths are
+   *  checked. */
+  readerOf(columns: readonly CustomColumn[]): ReadCells {
+    const printer = new CustomPrinter(columns)
+    return (object, revision) => {
+      const whole = this.#wholeObject(object, revision)
+      if (whole instanceof NotExact) return whole
+      const cells = exactly(() => printer.cells(whole, 0))
+      return cells instanceof NotExact ? cells : cells.slice(1)
+    }
   }
 
   /** The name under which written items are kept: equal for lists that write objects in the same

@@ -2,6 +2,7 @@
  *  kube-apiserver's. */
 
 import { giveUp } from '@watchglass/base'
+import { textFromMilliseconds } from '@watchglass/go'
 
 /** The texts of a server where there is nothing. */
 export const none = '<none>'
@@ -14,8 +15,23 @@ const maxSeconds = 9_223_372_036
 /** The rough time since `time`: `18s`, `5m18s`, `3h1m`, `45d`, `2y10d`. Times are in
  *  milliseconds. */
 export function since(time: number | null | undefined, now: number): string {
-  return time === null || time === undefined ? unknown : humanDuration(now - time)
+  if (time === null || time === undefined) return unknown
+  return areExact ? textFromMilliseconds(time) : humanDuration(now - time)
 }
+
+/** Has cells made with times in place of ages, and durations in milliseconds: for who sorts and
+ *  compares them. */
+export function exactly<Result>(make: () => Result): Result {
+  areExact = true
+  try {
+    return make()
+  } finally {
+    areExact = false
+  }
+}
+
+/** One for all, like `agesHoldMs`. */
+let areExact = false
 
 /** Forgets what was noted: what is written from now on is noted anew. */
 export function noteAges(): void {
@@ -41,6 +57,7 @@ function unitOf(seconds: number): number {
 
 /** A duration in milliseconds, roughly. */
 export function humanDuration(milliseconds: number): string {
+  if (areExact) return String(milliseconds)
   const unitMs = unitOf(milliseconds / 1000)
   // All times in the future are shown alike.
   const holdsMs = milliseconds < 0 ? 0 : unitMs - (milliseconds % unitMs)

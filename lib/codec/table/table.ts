@@ -12,6 +12,7 @@ import {
   type CustomColumn,
 } from '../output-kind.ts'
 import type { StoredValue } from '../stored-value.ts'
+import { kindOfColumn, kindOfType, type TableColumn } from './column-kinds.ts'
 import { CustomPrinter } from './printers/custom.ts'
 import type { CompiledPattern } from './pattern.ts'
 import { pickFromProtobuf } from './pick-source.ts'
@@ -29,6 +30,8 @@ export interface Row {
 export interface Table {
   /** The JSON list of column definitions. */
   readonly columnsJson: string
+  /** The columns, each with its place among the cells. */
+  readonly columns: readonly TableColumn[]
   /** The row of an object: protobuf as it is stored, or the JSON of a custom resource as it is
    *  served. `now` is the wall clock in milliseconds. */
   row(object: StoredValue, now: number): Row | NotExact
@@ -66,6 +69,7 @@ export function appendRowMembers(out: ByteWriter, { cells, condition }: Row): vo
 
 class BuiltInTable implements Table {
   readonly columnsJson: string
+  readonly columns: readonly TableColumn[]
   readonly sortKey: ((object: StoredValue) => number) | undefined
   readonly emptyRows: '[]' | 'null'
   readonly #printer: Printer
@@ -76,7 +80,13 @@ class BuiltInTable implements Table {
   constructor(kind: OutputKind) {
     this.#kind = kind
     const columns = builtInColumns(kind)
-    this.columnsJson = goJson(columns ?? defaultColumns(kind.schema))
+    const declared = columns ?? defaultColumns(kind.schema)
+    this.columnsJson = goJson(declared)
+    this.columns = declared.map(column => ({
+      name: column.name,
+      priority: column.priority,
+      kind: kindOfColumn(kind.resource, column),
+    }))
     this.#printer = columns === undefined ? defaultPrinter : printerOf(kind.group, kind.kind)
     this.emptyRows = this.#printer === defaultPrinter ? 'null' : '[]'
     const { sortKey } = this.#printer
@@ -142,6 +152,7 @@ function learnedTable(schema: Schema, { columns, columnsJson }: LearnedTable): T
   const printer = new CustomPrinter([timeOfCreation])
   return {
     columnsJson: columnsJson ?? goJson(defaultColumns(schema)),
+    columns: [nameColumn, typedColumn({ ...timeOfCreation, type: 'date' })],
     row(object, now) {
       const cells = printer.cells(object, now)
       return cells instanceof NotExact ? cells : { cells, condition: undefined }
@@ -179,6 +190,7 @@ function customTable(schema: Schema, declared: readonly CustomColumn[]): Table {
   }))
   return {
     columnsJson: goJson([defaultColumns(schema)[0], ...definitions]),
+    columns: [nameColumn, ...columns.map(typedColumn)],
     row(object, now) {
       const cells = printer.cells(object, now)
       return cells instanceof NotExact ? cells : { cells, condition: undefined }
@@ -187,6 +199,12 @@ function customTable(schema: Schema, declared: readonly CustomColumn[]): Table {
     sortKey: undefined,
     emptyRows: '[]',
   }
+}
+
+const nameColumn: TableColumn = { name: 'Name', priority: 0, kind: 'text' }
+
+function typedColumn({ name, type, priority }: CustomColumn): TableColumn {
+  return { name, priority, kind: kindOfType(type) }
 }
 
 /** Nothing is found in an empty object, not even the time of its creation. */

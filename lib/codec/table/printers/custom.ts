@@ -251,11 +251,20 @@ function isContainer(bytes: Uint8Array, { start, end }: Place): boolean {
  *  shows all. */
 function cellFromValue(type: string, value: PathValue, now: number): Cell {
   if (type === 'string') return printedText(value)
+  if (type === ownType) return ownCell(value)
   if (type === 'date') return typeof value === 'string' ? dateCell(value, now) : null
   if (type === 'boolean') return typeof value === 'boolean' ? value : null
   if (!(value instanceof JsonNumber)) return null
   if (type === 'integer') return integerCell(value.source)
   return type === 'number' ? Number(value.source) : null
+}
+
+/** The type of columns that nobody has declared: numbers stay what they are. */
+export const ownType = 'own'
+
+function ownCell(value: PathValue): Cell {
+  if (value === null) return null
+  return value instanceof JsonNumber ? Number(value.source) : printedText(value)
 }
 
 function printedText(value: PathValue): string {
