@@ -5,6 +5,7 @@ import { actorsBench } from './actors/actors.ts'
 import { admissionBench } from './admission/admission.ts'
 import { attacksBench } from './attacks/attacks.ts'
 import { authBench } from './auth/auth.ts'
+import { clustersBench } from './clusters/clusters.ts'
 import { codecBench } from './codec/codec.ts'
 import { outputs } from './codec/outputs.ts'
 import { engineBench } from './engine/engine.ts'
@@ -36,6 +37,7 @@ export const benches: readonly Bench[] = [
   millionBench,
   coldBench,
   sizingBench,
+  clustersBench,
   codecBench,
   outputs,
   listBench,

@@ -9,6 +9,7 @@ export const menu = [
       'deploy/OPTIONS.md',
       'deploy/ACCESS.md',
       'deploy/PROXY.md',
+      'deploy/CLUSTERS.md',
       'deploy/BALANCERS.md',
       'deploy/SIDECAR.md',
       'deploy/ETCD.md',

@@ -10,7 +10,13 @@ export {
   RuleChanges,
 } from './http/auth/authorization.ts'
 export { Authorizer } from './http/auth/authorizer.ts'
-export { adoptSalt, authorizationOf, bearerToken, saltOfHashes } from './http/auth/caller.ts'
+export {
+  adoptSalt,
+  authorizationOf,
+  bearerToken,
+  hashed,
+  saltOfHashes,
+} from './http/auth/caller.ts'
 export { Callers, type FrontProxies, isImpersonating } from './http/auth/callers.ts'
 export { commonNameOf, withAuthenticated } from './http/auth/certificates.ts'
 export type { AccessGate, Verdict } from './http/auth/gate.ts'
@@ -28,7 +34,7 @@ export type {
   UpstreamIdentity,
 } from './http/auth/upstream-calls.ts'
 export type { MetricsText, OwnDocument } from './http/documents/documents.ts'
-export type { Health } from './http/documents/health.ts'
+export { answerHealth, type Health } from './http/documents/health.ts'
 export { answerForm } from './http/request/answer-form.ts'
 export { endsAtMs, refuseLate } from './http/request/deadline.ts'
 export type {
@@ -59,6 +65,7 @@ export {
   type TallyName,
   tallyNames,
 } from './http/limits/fairness.ts'
+export { ListPace } from './http/limits/list-pace.ts'
 export { isNearBound, type Tally, UserTally } from './http/limits/user-tally.ts'
 export type {
   PageSource,
@@ -83,7 +90,7 @@ export { Http2Connection } from './http/server/http2/connection.ts'
 export type { Http2Stream } from './http/server/http2/stream.ts'
 export { withHostGuard } from './http/server/host-guard.ts'
 export { Lines } from './http/server/lines.ts'
-export { slowReaderTimeoutMs } from './http/server/respond.ts'
+export { sendWhole, slowReaderTimeoutMs } from './http/server/respond.ts'
 export { OpenFiles, openFilesMax } from './http/server/open-files.ts'
 export type { PingTimes } from './http/server/http2/pings.ts'
 export { type Listen, Server } from './http/server/server.ts'
@@ -170,6 +177,7 @@ export { Metrics } from './ops/metrics.ts'
 export { ApiServerCounts } from './ops/metrics/apiserver/apiserver-counts.ts'
 export type { StoredResource } from './ops/metrics/apiserver/storage-series.ts'
 export { CertificateDates, type CertificateFile } from './ops/metrics/certificate-dates.ts'
+export type { ClusterFacts } from './ops/metrics/cluster-metrics.ts'
 export type { KeyspaceFacts } from './ops/metrics/keyspace-gauges.ts'
 export { lookAt, toWatches } from './ops/metrics/look.ts'
 export type { UpstreamFacts } from './ops/metrics/upstream-counts.ts'

@@ -38,6 +38,8 @@ export interface TokenEncryption {
   decrypt(encrypted: string, prefix: Key): string | undefined
   /** True if the token looks like one of this or another version of ours. */
   isEncrypted(token: string): boolean
+  /** Plain tokens are no tokens of ours: they may be of another cluster. */
+  readonly isOnly?: boolean | undefined
 }
 
 /** The encryption of one list's tokens. */
@@ -54,8 +56,9 @@ const tokenVersion = 'meta.k8s.io/v1'
  *  again. */
 export function decodeContinuation(token: string, hidden?: HiddenTokens): Continuation {
   const decrypted = hidden?.encryption?.decrypt(token, hidden.prefix)
-  if (decrypted === undefined && hidden?.encryption?.isEncrypted(token) === true) {
-    throw continuationExpired()
+  if (decrypted === undefined && hidden?.encryption !== undefined) {
+    const { encryption } = hidden
+    if (encryption.isOnly === true || encryption.isEncrypted(token)) throw continuationExpired()
   }
   const { version, revision, start } = decodeFields(decrypted ?? token)
   if (version !== tokenVersion) {

@@ -1,6 +1,7 @@
 /** Everything that other packages may import of this one. */
 
 export { Evidence } from './evidence/evidence.ts'
+export type { ServerAccess } from './upstream/connect.ts'
 export { UpstreamProxy, type UpstreamOptions, type UpstreamParts } from './upstream-proxy.ts'
 export { UpstreamKnowledge } from './knowledge/knowledge.ts'
 export { ReadSwitch } from './read-switch.ts'

@@ -1,4 +1,4 @@
-/** The chart in its four modes: two of them are the proxies of deploy/kubernetes. What the chart
+/** The chart in its five modes: two of them are the proxies of deploy/kubernetes. What the chart
  *  makes is applied in test/deploy/applied.test.ts. */
 
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
@@ -70,6 +70,21 @@ for (const mode of ['proxy', 'without-etcd']) {
     })
   })
 }
+
+t.test('many clusters come from one secret, and the pod has no rights of its own', async t => {
+  const objects = shown({ mode: 'clusters', 'clusters.domain': 'clusters.example.com' })
+  const { containers, volumes } = ofKind(objects, 'Deployment').spec.template.spec
+  t.match(optionsOf(containers[0]!.args), {
+    '--clusters': '/etc/watchglass/clusters',
+    '--auth': 'delegate',
+    '--idle-after': '600',
+    '--memory-budget': '3GiB',
+    '--cluster-domain': 'clusters.example.com',
+  })
+  t.match(volumes, [{ secret: { secretName: 'watchglass-clusters' } }, { name: 'watchglass-tls' }])
+  t.notMatch(names({ mode: 'clusters' }), 'ClusterRole')
+  t.notMatch(JSON.stringify(ofKind(objects, 'NetworkPolicy')), '2379')
+})
 
 t.test('without etcd there are neither its credentials nor a way to it', async t => {
   const objects = shown({ mode: 'without-etcd' })

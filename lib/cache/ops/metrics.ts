@@ -7,6 +7,7 @@
 
 import { Gauge, Registry } from 'prom-client'
 import { type ApiServerCounts, labelsOfFamily } from './metrics/apiserver/apiserver-counts.ts'
+import { type ClusterFacts, clusterMetrics } from './metrics/cluster-metrics.ts'
 import { FaultCounts } from './metrics/fault-counts.ts'
 import { AccessCounts } from './metrics/access-counts.ts'
 import { certificateGauge, type CertificateDates } from './metrics/certificate-dates.ts'
@@ -17,6 +18,7 @@ import { showVersions, watchProcess } from './metrics/process-metrics.ts'
 import { RequestCounts } from './metrics/request-counts.ts'
 import { EtcdServerCounts } from './metrics/etcd-server-counts.ts'
 import { UpstreamCounts } from './metrics/upstream-counts.ts'
+import { withLabel } from './metrics/with-label.ts'
 import { watchGauges, type WatchFigures } from './metrics/watch-gauges.ts'
 
 /** The memory that each part of the budget takes. */
@@ -45,9 +47,13 @@ export class Metrics {
   /** Counts under the names of kube-apiserver; undefined where these are not asked for. */
   readonly apiServer: ApiServerCounts | undefined
   readonly #registry = new Registry()
+  readonly #cluster: string | undefined
 
-  constructor(apiServer?: ApiServerCounts) {
+  /** With the name of a cluster every series has it as a label: other services of the process have
+   *  metrics of the same names. */
+  constructor(apiServer?: ApiServerCounts, cluster?: string) {
     this.apiServer = apiServer
+    this.#cluster = cluster
     this.access = new AccessCounts(this.#registry)
     this.faults = new FaultCounts(this.#registry)
     this.upstream = new UpstreamCounts(this.#registry)
@@ -137,7 +143,13 @@ export class Metrics {
     const others = await this.#registry.metrics()
     const tallied = [this.requests, this.mirror, this.etcdServer].map(counts => counts.text())
     const text = [others, ...tallied].join('\n')
-    return `${text}\n${underFormerNames(text)}${this.apiServer?.text() ?? ''}`
+    const all = `${text}\n${underFormerNames(text)}${this.apiServer?.text() ?? ''}`
+    return this.#cluster === undefined ? all : withLabel(all, 'cluster', this.#cluster)
+  }
+
+  /** Adds metrics of the clusters that a process serves. Called once. */
+  watchClusters(clusters: () => readonly ClusterFacts[]): void {
+    for (const metric of clusterMetrics(clusters)) this.#registry.registerMetric(metric)
   }
 
   /** Adds metrics of keyspaces. Called once, with a function that returns those of every mirror. */

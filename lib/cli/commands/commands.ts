@@ -6,6 +6,7 @@ import { authOptions } from '../options/access.ts'
 import { clusterOptions, embeddedOptions } from '../options/cluster.ts'
 import { etcdCredentialOptions, etcdOption } from '../options/etcd.ts'
 import { etcdListenOptions } from '../options/etcd-listen.ts'
+import { fleetOptions } from '../options/fleet.ts'
 import { listeningOptions, shutdownDelayOption } from '../options/listening.ts'
 import { logOptions } from '../options/log.ts'
 import { mirroredOptions } from '../options/mirrored.ts'
@@ -39,6 +40,7 @@ const allServeOptions: readonly Option[] = [
   otlpOption,
   ...authOptions,
   memoryOption,
+  ...fleetOptions,
   ...faultOptions,
   threadsOption,
   ...etcdListenOptions,

@@ -2,7 +2,7 @@
  *  `kubectl proxy`. Every client is the user of the kubeconfig, and reads what is mirrored with
  *  that user's rights. */
 
-import { authorizationOf, systemClock } from '@watchglass/cache'
+import { systemClock } from '@watchglass/cache'
 import { ruleKeyspaces, specialKeyspaces } from '@watchglass/kube'
 import { KubeconfigAccess, nodeSystem } from '@watchglass/kubeconfig'
 import type { UpstreamOptions } from '@watchglass/proxy'
@@ -11,7 +11,7 @@ import { load } from '../compose/loaded-code.ts'
 import { memoryOption } from '../options/process.ts'
 import { portOption } from '../options/proxy.ts'
 import { valueOf } from '../options/rules.ts'
-import { namespacesIn } from './plan/upstream.ts'
+import { namespacesIn, oneUser } from './plan/upstream.ts'
 import type { CommandContext } from './context.ts'
 import { untilAborted } from './until-aborted.ts'
 
@@ -80,10 +80,7 @@ async function upstreamOf(
   return {
     servers: upstreamOfUser(access, { clock: systemClock, logger }),
     isSource: true,
-    isOneUser: true,
-    // A client with credentials of its own is not the user, as with kubectl proxy.
-    passed: request =>
-      authorizationOf(request) === undefined ? { as: 'ourselves', headers: {} } : undefined,
+    ...oneUser,
   }
 }
 

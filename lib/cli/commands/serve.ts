@@ -28,6 +28,7 @@ import { KubeService, type ServiceOptions } from '../compose/kube-service.ts'
 import type { AttachedOptions } from '../compose/service-options.ts'
 import { adminListenOf } from './plan/upstream.ts'
 import { churnOption, prefixOption, seedOption } from '../options/cluster.ts'
+import { fleetOptions } from '../options/fleet.ts'
 import { isUpstreamMirrored } from '../options/etcd.ts'
 import { invalid } from '../options/invalid.ts'
 import { listenOption, shutdownDelayOption } from '../options/listening.ts'
@@ -36,6 +37,10 @@ import { checkRules, valueOf } from '../options/rules.ts'
 export async function serve(context: CommandContext): Promise<number> {
   const { values } = context
   requireOpenFiles()
+  if (values.text('clusters') !== undefined) {
+    return (await import('./serve-clusters.ts')).serveClusters(context)
+  }
+  checkRules(values, fleetOptions)
   const isOwnEtcd = isEmbedded(values)
   const etcdListen = etcdListenOf(values)
   if (values.text('listen') === 'none') {

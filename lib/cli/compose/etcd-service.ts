@@ -6,7 +6,7 @@ import { schemaOf } from '@watchglass/codec'
 import { faultLogger, type Listen, Metrics, ServiceHealth, systemClock } from '@watchglass/cache'
 import { heldSlabBytes } from '@watchglass/store'
 import type { EtcdReplicaOptions } from '@watchglass/etcd-server'
-import { drainMaxMs, listenForAdmin } from './listeners.ts'
+import { adminHandlerOf, drainMaxMs, listenForAdmin } from './listeners.ts'
 import { load } from './loaded-code.ts'
 
 export interface EtcdServiceOptions extends Omit<EtcdReplicaOptions, 'clock' | 'metrics'> {
@@ -34,19 +34,20 @@ export async function startEtcdService(options: EtcdServiceOptions): Promise<Etc
   followers.add(health)
   metrics.watchWaitingReads(() => mirrors.waitingReads)
   metrics.watchKeyspaces(() => mirrors.statuses())
-  const admin = await listenForAdmin(
-    { adminListen },
+  const onFault = faultLogger(metrics.access, logger)
+  const handler = adminHandlerOf(
+    {},
     {
       schema: schemaOf(),
-      clock: systemClock,
-      logger,
       health,
       metrics,
       page: replica.page(health),
       upstreamProxy: undefined,
-      onFault: faultLogger(metrics.access, logger),
+      onFault,
     },
-  )?.catch(async (error: unknown) => {
+  )
+  const parts = { clock: systemClock, logger, onFault }
+  const admin = await listenForAdmin(adminListen, handler, parts)?.catch(async (error: unknown) => {
     await replica.stop(0)
     throw error
   })

@@ -42,7 +42,8 @@ export function createServiceHandler(options: ServiceOptions, parts: HandlerPart
   const fairness = new Fairness({
     clock,
     metrics: metrics.access,
-    createTally: copies?.createTally,
+    createTally: copies?.createTally ?? options.cluster?.createTally,
+    pace: options.cluster && { pace: options.cluster.pace, service: options.cluster.name },
   })
   const common = { clock, logger, tokenEncryption, segments, hasCbor, fairness, authorizer: gate }
   const auditId = createAuditIds()

@@ -34,8 +34,8 @@ import type { Keyspace, SegmentCache } from '@watchglass/store'
 import type { ClientListener, Workers } from '@watchglass/workers'
 import type { LateCall } from './composition.ts'
 import type { ServiceFaults } from './faults.ts'
-import type { ClientPort, EtcdApi } from './listeners.ts'
-import type { ServedOptions } from './service-options.ts'
+import type { EtcdApi } from './listeners.ts'
+import type { ClientPort, ServedOptions } from './service-options.ts'
 import type { LoadedCode } from './loaded-code.ts'
 
 export interface KubeServiceParts {
@@ -92,6 +92,8 @@ export interface KubeServiceParts {
   readonly page: PageSource
   readonly shown: void
   readonly handler: Handler
+  /** Answers our own paths for operators. */
+  readonly adminHandler: Handler
   readonly admin: Server | undefined
   readonly etcdApi: EtcdApi | undefined
   readonly controllers: void

@@ -40,7 +40,13 @@ import type { Segment } from '@watchglass/codec'
 import { type Keyspace, SegmentCache } from '@watchglass/store'
 import { LateCall, partOf, type PartTable } from './composition.ts'
 import { createServiceHandler } from './handler.ts'
-import { drainMaxMs, listenForAdmin, listenForClients, openEtcdApi } from './listeners.ts'
+import {
+  adminHandlerOf,
+  drainMaxMs,
+  listenForAdmin,
+  listenForClients,
+  openEtcdApi,
+} from './listeners.ts'
 import { createPage, createRecent } from './page.ts'
 import {
   clientsOf,
@@ -71,7 +77,9 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
     // Code first: between this and the handler nothing is waited for, so no client comes too early.
     needs: ['clock', 'code', 'onFault'],
     make: (parts, options) =>
-      options.attached?.workers === undefined ? listenForClients(options, parts) : undefined,
+      options.attached?.workers === undefined
+        ? (options.listening.port ?? listenForClients(options, parts))
+        : undefined,
     stop: clientPort => clientPort?.server.close(),
   }),
   renewals: part({
@@ -486,26 +494,20 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       return handler
     },
   }),
-  admin: part({
-    // The handler first: the port of clients is open, and this waits for another one.
-    needs: [
-      'handler',
-      'clock',
-      'registry',
-      'health',
-      'allMetrics',
-      'upstreamProxy',
-      'page',
-      'faults',
-      'onFault',
-    ],
-    make: ({ registry, allMetrics, ...parts }, { operating = {}, logger }) =>
-      listenForAdmin(operating, {
+  adminHandler: part({
+    needs: ['registry', 'health', 'allMetrics', 'upstreamProxy', 'page', 'faults', 'onFault'],
+    make: ({ registry, allMetrics, ...parts }, { operating = {} }) =>
+      adminHandlerOf(operating, {
         ...parts,
         schema: registry.state.registry.schema,
         metrics: allMetrics,
-        logger,
       }),
+  }),
+  admin: part({
+    // The handler first: the port of clients is open, and this waits for another one.
+    needs: ['handler', 'adminHandler', 'clock', 'onFault'],
+    make: ({ adminHandler, clock, onFault }, { operating, logger }) =>
+      listenForAdmin(operating?.adminListen, adminHandler, { clock, logger, onFault }),
     stop: admin => admin?.close(),
   }),
   etcdApi: part({

@@ -2,7 +2,7 @@
  *  `kube-service-table.ts`. */
 
 import { type CacheError, type Key, sleep } from '@watchglass/base'
-import { type Handler, type LiveRegistry, lookAt, storeIn } from '@watchglass/cache'
+import { type Handler, keyspacesOf, type LiveRegistry, lookAt, storeIn } from '@watchglass/cache'
 import type { Evidence, ReadSwitch, UpstreamKnowledge } from '@watchglass/proxy'
 import type { PageFigures } from '@watchglass/workers'
 import { Composition } from './composition.ts'
@@ -31,6 +31,11 @@ export class KubeService {
   /** The handler, for a listener outside of the service. */
   get handler(): Handler {
     return this.#parts.handler
+  }
+
+  /** The handler of our own paths, for a listener outside of the service. */
+  get adminHandler(): Handler {
+    return this.#parts.adminHandler
   }
 
   /** Starts to mirror and to listen. Reads wait until what they need is mirrored. */
@@ -129,6 +134,14 @@ export class KubeService {
   /** Another thread has learnt whose credentials have this key. */
   named(key: string, user: string): void {
     this.#parts.authorizer?.named(key, user)
+  }
+
+  /** Memory of what is mirrored, its history, indexes and encoded objects. */
+  get memoryBytes(): number {
+    const { mirrors, storeOf, sizes, segments, indexes } = this.#parts
+    let bytes = segments.bytes + indexes.bytes + sizes.totalBytes
+    for (const keyspace of keyspacesOf(mirrors)) bytes += storeOf(keyspace)?.historyBytes ?? 0
+    return bytes
   }
 
   /** Drops what is oldest in the history of a keyspace until at most so many bytes are left. */

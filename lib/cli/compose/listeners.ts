@@ -7,6 +7,7 @@ import {
   type Followers,
   type Handler,
   type Health,
+  type Listen,
   type LiveRegistry,
   type Metrics,
   type MetricsText,
@@ -23,21 +24,11 @@ import type { Schema } from '@watchglass/codec'
 import type { ApiReplicaOptions, EtcdReplica } from '@watchglass/etcd-server'
 import { versionBody } from '@watchglass/kube'
 import type { UpstreamProxy } from '@watchglass/proxy'
-import type { OperatingOptions, ServiceOptions } from './service-options.ts'
+import type { ClientPort, OperatingOptions, ServiceOptions } from './service-options.ts'
 import { load } from './loaded-code.ts'
 
 /** The time limit of requests and calls under way when a process is asked to stop. */
 export const drainMaxMs = 10_000
-
-/** The listener of clients, in this thread. */
-export interface ClientPort {
-  readonly server: Server
-  /** The certificate that it began with. */
-  readonly tls: Awaited<ReturnType<typeof readTls>> | undefined
-  /** Before, whoever connects is cut off: the API tells clients its address, which is known only
-   *  once the system has chosen the port. */
-  serve(handler: Handler): void
-}
 
 export async function listenForClients(
   { listening, attached: { upstream, writes } = {}, logger }: ServiceOptions,
@@ -68,8 +59,6 @@ export async function listenForClients(
 
 export interface AdminParts {
   readonly schema: Schema
-  readonly clock: Clock
-  readonly logger: Logger
   readonly health: Health
   readonly metrics: MetricsText
   readonly upstreamProxy: UpstreamProxy | undefined
@@ -79,23 +68,33 @@ export interface AdminParts {
   readonly onFault: OnFault
 }
 
-/** Our own paths, where the main listener has the upstream's. */
-export function listenForAdmin(
-  { adminListen: listen, levelledLogger }: OperatingOptions,
-  { schema, health, metrics, upstreamProxy, page, faults, clock, logger, onFault }: AdminParts,
-): Promise<Server> | undefined {
-  if (listen === undefined) return undefined
-  const handler = createAdminHandler({
-    health,
-    metrics,
+interface AdminListenerParts {
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly onFault: OnFault
+}
+
+/** The handler of our own paths, where the main listener has the upstream's. */
+export function adminHandlerOf(
+  { levelledLogger }: OperatingOptions,
+  { schema, upstreamProxy, ...parts }: AdminParts,
+): Handler {
+  return createAdminHandler({
+    ...parts,
     version: versionBody(schema),
     readSwitch: upstreamProxy?.readSwitch,
     resources: upstreamProxy && (() => upstreamProxy.report.all()),
-    faults,
-    page,
     log: levelledLogger,
-    onFault,
   })
+}
+
+/** The listener of operators; undefined where there is to be none. */
+export function listenForAdmin(
+  listen: Listen | undefined,
+  handler: Handler,
+  { clock, logger, onFault }: AdminListenerParts,
+): Promise<Server> | undefined {
+  if (listen === undefined) return undefined
   // Of loopback addresses a web page in a browser here could read and switch as well.
   const guarded = isLoopback(listen.host) ? withHostGuard(handler) : handler
   const openFiles = new OpenFiles({ max: openFilesMax(), callers: 'operators', clock, logger })

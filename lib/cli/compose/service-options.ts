@@ -9,14 +9,19 @@ import type {
   AuditLog,
   AuthorizationOptions,
   CertificateFile,
+  CreateTally,
+  Handler,
   Listen,
+  ListPace,
   MirrorLimits,
   OtherEtcd,
   PingTimes,
+  readTls,
+  Server,
   TlsFiles,
 } from '@watchglass/cache'
 import type { Resource, TokenEncryption } from '@watchglass/kube'
-import type { CopiesOptions, WorkersOptions } from '@watchglass/workers'
+import type { ClientListener, CopiesOptions, WorkersOptions } from '@watchglass/workers'
 import type { UpstreamOptions } from '@watchglass/proxy'
 import type { ApiMirrorsOptions } from '@watchglass/source'
 
@@ -27,6 +32,8 @@ export interface ServiceOptions {
   readonly access?: AccessOptions | undefined
   readonly operating?: OperatingOptions | undefined
   readonly memory?: MemoryOptions | undefined
+  /** The cluster that this is of those in one process; undefined: it is the only one. */
+  readonly cluster?: ClusterOfFleet | undefined
   /** Undefined: nothing is traced. */
   readonly tracer?: Tracer | undefined
   readonly attached?: AttachedOptions | undefined
@@ -49,9 +56,21 @@ export interface MirroredEtcds {
   readonly limits?: MirrorLimits | undefined
 }
 
+/** The port of clients, in this thread. */
+export interface ClientPort {
+  readonly server: ClientListener & Pick<Server, 'replaceTls'>
+  /** The certificate that it began with. */
+  readonly tls: Awaited<ReturnType<typeof readTls>> | undefined
+  /** Before, whoever connects is cut off: the API tells clients its address, which is known only
+   *  once the system has chosen the port. */
+  serve(handler: Handler): void
+}
+
 /** The listener of clients. */
 export interface ListeningOptions {
   readonly listen: Listen
+  /** A part of the port of a process with several services; undefined: a port of its own. */
+  readonly port?: ClientPort | undefined
   readonly tls?: TlsFiles | undefined
   /** HOST:PORT that clients are told, if it is not where the service listens. */
   readonly address?: string | undefined
@@ -110,6 +129,15 @@ export interface OperatingOptions {
   /** Time that it still serves after it was asked to stop; /readyz fails meanwhile, so that load
    *  balancers take it out. */
   readonly stopDelayMs?: number | undefined
+}
+
+/** The part of one service in a process that has a service for each cluster. */
+export interface ClusterOfFleet {
+  /** The label `cluster` of all of its metrics. */
+  readonly name: string
+  /** The limits that the services share. */
+  readonly createTally: CreateTally
+  readonly pace: ListPace
 }
 
 export interface MemoryOptions {

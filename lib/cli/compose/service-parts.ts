@@ -63,11 +63,13 @@ export function createRegistry(
 /** The metrics, also under the names of kube-apiserver where these are asked for. */
 export function createMetrics({
   hasApiServerMetrics,
+  cluster,
   attached: { upstream } = {},
   clock = systemClock,
 }: ServiceOptions): Metrics {
   const isAsked = hasApiServerMetrics ?? upstream === undefined
-  return new Metrics(isAsked ? new ApiServerCounts(() => clock.monotonicMs()) : undefined)
+  const apiServer = isAsked ? new ApiServerCounts(() => clock.monotonicMs()) : undefined
+  return new Metrics(apiServer, cluster?.name)
 }
 
 /** The resource of each keyspace, as kube-apiserver names what it stores: of several versions or
@@ -205,10 +207,13 @@ export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptio
   const keyspaces = (): readonly KeyspaceFacts[] =>
     mirrors.statuses().map(status => ({ ...status, bytes: sizes.bytesOf(status.name as Key) }))
   if (memory !== undefined) metrics.watchMemory(() => memory.figures)
-  // These are the main thread's, if there are several.
-  if (options.attached?.copies === undefined) {
+  // Those of the process are shown by whoever has the port.
+  if (options.attached?.copies === undefined && options.listening.port === undefined) {
     metrics.watchProcess()
     metrics.showVersions(version)
+  }
+  // These are the main thread's, if there are several.
+  if (options.attached?.copies === undefined) {
     metrics.watchCertificates(new CertificateDates(options.operating?.certificateFiles ?? []))
     metrics.watchReadiness(() => health.readyz.every(check => check.problem() === undefined))
     metrics.watchKeyspaces(keyspaces)
@@ -220,7 +225,7 @@ export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptio
   })
   metrics.watchReviews(() => authorizer?.underWay ?? 0)
   metrics.watchSegments(workers?.sharedSegments ?? segments)
-  metrics.watchSlabs(heldSlabBytes)
+  if (options.listening.port === undefined) metrics.watchSlabs(heldSlabBytes)
   metrics.watchWatches(() => watches.figures)
   metrics.watchWaitingReads(() => mirrors.waitingReads)
   if (upstreamProxy !== undefined) metrics.upstream.watch(() => upstreamProxy.facts())

@@ -30,7 +30,7 @@ export async function metricsDocument(): Promise<string> {
     '`node dist/test/support/program/write-options.js`.',
     '',
     'No label has a text that a client chose. A metric of requests has at most 2,000 series, then one in which every label is `other`.',
-    'Metrics of keyspaces have at most 500 keyspaces. Histograms have the labels that are named here and `le`.',
+    'Metrics of keyspaces have at most 500 keyspaces, and metrics of clusters (`serve --clusters`) at most 1,000 clusters. Histograms have the labels that are named here and `le`.',
     '',
     ...tableOf(rowsOf(name => !families.has(name) && !former.has(name))),
     '',
@@ -95,6 +95,7 @@ export function everyMetric(): Metrics {
   metrics.showVersions('')
   metrics.watchReadiness(() => true)
   metrics.watchKeyspaces(() => [])
+  metrics.watchClusters(() => [])
   metrics.watchRequestsInFlight(() => 0)
   metrics.watchReviews(() => 0)
   metrics.watchWaitingReads(() => 0)

@@ -45,6 +45,19 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 - --namespaces={{ . }}
 {{- end }}
 {{- end }}
+{{- if eq .Values.mode "clusters" }}
+- --clusters=/etc/watchglass/clusters
+- --listen=https://0.0.0.0:8443
+- --tls-cert=/etc/watchglass/tls/tls.crt
+- --tls-key=/etc/watchglass/tls/tls.key
+- --auth=delegate
+- --idle-after={{ .Values.clusters.idleAfter }}
+- --memory-budget={{ .Values.memoryBudget }}
+- --shutdown-delay=5
+{{- if .Values.clusters.domain }}
+- --cluster-domain={{ .Values.clusters.domain }}
+{{- end }}
+{{- end }}
 {{- if eq .Values.mode "replica" }}
 - --listen=none
 - --etcd-listen=0.0.0.0:8443
@@ -110,6 +123,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
       mountPath: /etc/watchglass/front-proxy
       readOnly: true
     {{- end }}
+    {{- if eq .Values.mode "clusters" }}
+    - name: watchglass-clusters
+      mountPath: /etc/watchglass/clusters
+      readOnly: true
+    {{- end }}
     - name: watchglass-tls
       mountPath: /etc/watchglass/tls
       readOnly: true
@@ -126,7 +144,13 @@ app.kubernetes.io/instance: {{ .Release.Name }}
     secretName: {{ .Values.tlsSecret }}
     defaultMode: 0444
 {{- else -}}
-{{- if ne .Values.mode "without-etcd" }}
+{{- if eq .Values.mode "clusters" }}
+- name: watchglass-clusters
+  secret:
+    secretName: {{ .Values.clusters.secret }}
+    defaultMode: 0440
+{{- end }}
+{{- if or (eq .Values.mode "proxy") (eq .Values.mode "replica") }}
 - name: watchglass-etcd
   secret:
     secretName: {{ .Values.etcd.secret }}

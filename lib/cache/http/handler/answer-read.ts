@@ -91,6 +91,15 @@ function answerInStages(
     : walk(context, planned, contents, services)
 }
 
+/** True for a continue token that is not made here, where those that are made here are known. */
+function isForeign(
+  token: string | undefined,
+  { tokenEncryption }: Pick<ReadServices, 'tokenEncryption'>,
+): boolean {
+  if (tokenEncryption?.isOnly !== true || token === undefined || token === '') return false
+  return !tokenEncryption.isEncrypted(token)
+}
+
 /** Negotiates the form of the answer, and plans the read. A reason: the upstream has to answer. */
 function planRead(
   context: RequestContext,
@@ -120,6 +129,8 @@ function planRead(
     encryption: services.tokenEncryption,
     hasShards,
   }
+  // The upstream has made it: what it lists is the upstream's to say.
+  if (upstream !== undefined && isForeign(query.first('continue'), services)) return 'parameter'
   const mixed = upstream?.objectionToRead(route, asked)
   if (mixed !== undefined) return mixed
   const { plan, mediaType } =

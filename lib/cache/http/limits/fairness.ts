@@ -8,8 +8,9 @@
  *  while their user's clients have much to read: long work gives way between its slices. Beyond a
  *  limit the answer is a 429 with Retry-After. */
 
-import { type CancelTimer, type Clock, sleep } from '@watchglass/base'
+import type { CancelTimer, Clock } from '@watchglass/base'
 import { tooManyRequests } from '@watchglass/kube'
+import { ListPace } from './list-pace.ts'
 import { type Tally, UserTally } from './user-tally.ts'
 
 /** `small` is everything that is neither a whole list nor the beginning of a watch; `passed` is
@@ -98,8 +99,17 @@ export interface FairnessOptions {
   readonly clock: Clock
   readonly metrics: FairnessMetrics
   readonly limits?: FairnessLimits | undefined
-  /** For a process with several threads, which share the limits. */
+  /** For a process with several threads, or several services, which share the limits. */
   readonly createTally?: CreateTally | undefined
+  /** For a thread with several services; undefined: one of its own. */
+  readonly pace?: SharedPace | undefined
+}
+
+/** The pace of whole lists that several services share. */
+export interface SharedPace {
+  readonly pace: ListPace
+  /** Tells the users of the service from those of others who have the same name. */
+  readonly service: string
 }
 
 /** A request that holds a slot this long has a client that reads slowly. The slot is freed; the
@@ -116,18 +126,6 @@ export type PlaceKind = 'list' | 'page' | 'watch'
 /** Small lists for each slot of a whole one. */
 const pagesPerPlace = 4
 
-/** With fewer whole lists than this, pacing is not needed: a single list gives way often enough. */
-const pacedLists = 3
-/** A user who asked for something small within this time is likely to ask again. */
-const smallRecentMs = 50
-const sliceMinMs = 1
-const sliceMaxMs = 8
-
-interface Small {
-  readonly user: string
-  readonly atMs: number
-}
-
 export class Fairness {
   readonly #options: FairnessOptions
   readonly #limits: FairnessLimits
@@ -138,14 +136,15 @@ export class Fairness {
   readonly #passed: Readonly<Record<PassedKind, Tally>>
   readonly #tallies: readonly Tally[]
   readonly #places: Readonly<Record<PlaceKind, Places>>
-  #lastSmall: Small = { user: '', atMs: Number.NEGATIVE_INFINITY }
-  /** The last small request of another user than that. */
-  #otherSmall: Small = this.#lastSmall
-  #nextSliceMs = 0
+  readonly #pace: ListPace
+  /** Stands before the names of users where the pace is shared. */
+  readonly #service: string
 
   constructor(options: FairnessOptions) {
     this.#options = options
     this.#limits = options.limits ?? defaultFairnessLimits
+    this.#pace = options.pace?.pace ?? new ListPace(options.clock)
+    this.#service = options.pace === undefined ? '' : `${options.pace.service}/`
     const { createTally: create = (_, perUser, max) => new UserTally(perUser, max) } = options
     const { requestsPerUser, requestsMax, bytesPerUser, bytesMax } = this.#limits
     this.#requests = create('requests', requestsPerUser, requestsMax)
@@ -209,26 +208,12 @@ export class Fairness {
 
   /** Notes a small request of a user: it must not wait for the long work of others. */
   noteSmall(user: string): void {
-    const nowMs = this.#options.clock.monotonicMs()
-    if (this.#lastSmall.user !== user) this.#otherSmall = this.#lastSmall
-    this.#lastSmall = { user, atMs: nowMs }
+    this.#pace.noteSmall(this.#service + user)
   }
 
-  /** Resolves when a whole list may do its next slice; the last one took `workedMs`. While three or
-   *  more lists are running and other users send small requests, the lists together use half of the
-   *  time: an event loop that is never idle answers a get only between two slices, and the clients
-   *  need a processor, too. */
-  async pace(user: string, workedMs: number): Promise<void> {
-    const { clock } = this.#options
-    const nowMs = clock.monotonicMs()
-    const { user: last, atMs } = this.#lastSmall
-    const othersAtMs = last === user ? this.#otherSmall.atMs : atMs
-    if (this.#places.list.taken < pacedLists || nowMs - othersAtMs > smallRecentMs) {
-      return clock.yield()
-    }
-    const beginMs = Math.max(nowMs, this.#nextSliceMs)
-    this.#nextSliceMs = beginMs + Math.min(sliceMaxMs, Math.max(sliceMinMs, 2 * workedMs))
-    return sleep(clock, Math.max(1, beginMs - nowMs))
+  /** Resolves when a whole list may do its next slice; the last one took `workedMs`. */
+  pace(user: string, workedMs: number): Promise<void> {
+    return this.#pace.next(this.#service + user, workedMs)
   }
 
   /** True if the user's clients have not read much of what was sent to them: then each of its small
@@ -242,11 +227,23 @@ export class Fairness {
    *  reason of the signal. */
   async place(kind: PlaceKind, user: string, signal: AbortSignal): Promise<() => void> {
     const { clock } = this.#options
-    const place = await this.#places[kind].take(user, signal)
-    if (place === undefined) throw this.#refused(kind === 'page' ? 'list' : kind, 'user')
+    const taken = await this.#places[kind].take(user, signal)
+    if (taken === undefined) throw this.#refused(kind === 'page' ? 'list' : kind, 'user')
+    const place = kind === 'list' ? this.#counted(taken) : taken
     const cancel = clock.setTimer(placeMaxMs, place)
     return () => {
       cancel()
+      place()
+    }
+  }
+
+  /** A slot of a whole list, which counts for the pace until it is freed for the first time. */
+  #counted(place: () => void): () => void {
+    const end = this.#pace.began()
+    let isOver = false
+    return () => {
+      if (!isOver) end()
+      isOver = true
       place()
     }
   }
@@ -299,10 +296,6 @@ class Places {
   constructor(limits: FairnessLimits, clock: Clock) {
     this.#limits = limits
     this.#clock = clock
-  }
-
-  get taken(): number {
-    return this.#taken
   }
 
   /** The user waits for a slot. */

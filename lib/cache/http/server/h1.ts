@@ -52,6 +52,7 @@ export class Http1Request implements HttpRequest {
   readonly body: IncomingMessage
   readonly takeover: Takeover | undefined
   readonly #services: Http1Services
+  onAccept: (() => void) | undefined = undefined
   sentBytes: number | undefined = undefined
   #isLost = false
 
@@ -89,6 +90,10 @@ export class Http1Request implements HttpRequest {
 
   get target(): string {
     return this.body.url ?? ''
+  }
+
+  set target(target: string) {
+    this.body.url = target
   }
 
   get headers(): IncomingHttpHeaders {
@@ -137,6 +142,7 @@ export class Http1Request implements HttpRequest {
 
   accept(): void {
     noteAccepted(this.body.socket)
+    this.onAccept?.()
   }
 
   proceed(): void {}

@@ -13,6 +13,8 @@ export type ResponseHeaders = Readonly<Record<string, string | readonly string[]
 export interface Peer {
   readonly address: string
   readonly isSecure: boolean
+  /** The server name that the client has sent with its TLS handshake; undefined if it sent none. */
+  readonly serverName?: string | undefined
   /** The client certificate, when one was presented and verified against the client CA. */
   certificate(): DetailedPeerCertificate | undefined
   /** A client certificate was presented, and nobody who is trusted has signed it, or not for
@@ -34,8 +36,9 @@ export interface Takeover {
 export interface HttpRequest {
   readonly version: '1.1' | '2'
   readonly method: string
-  /** The request target as it was sent: path and query, nothing decoded. */
-  readonly target: string
+  /** The request target as it was sent: path and query, nothing decoded. A router in front of
+   *  several handlers sets the part that its handler is to see, before that sees the request. */
+  target: string
   /** Names in lower case. */
   readonly headers: IncomingHttpHeaders
   /** The headers as they were sent: names and values alternating, each line for itself. */
@@ -50,6 +53,8 @@ export interface HttpRequest {
   readonly takeover?: Takeover | undefined
   /** The caller is authenticated, by us or by the upstream. */
   accept(): void
+  /** Told of that by `accept`. */
+  onAccept?: (() => void) | undefined
   readonly peer: Peer
   /** The client accepts trailers. */
   readonly canHaveTrailers: boolean

@@ -22,6 +22,7 @@ function createPeer(socket: Socket): Peer {
   return {
     address: socket.remoteAddress ?? '',
     isSecure: isTls(socket),
+    serverName: serverNameOf(socket),
     certificate() {
       if (!isTls(socket) || !socket.authorized) return undefined
       return (certificate ??= shownBy(socket))
@@ -38,6 +39,12 @@ function createPeer(socket: Socket): Peer {
 function shownBy(socket: TLSSocket): DetailedPeerCertificate | undefined {
   const shown = socket.getPeerCertificate(true) as DetailedPeerCertificate | null
   return shown?.raw === undefined ? undefined : shown
+}
+
+function serverNameOf(socket: Socket): string | undefined {
+  // Node has false where the client sent none, against its type.
+  const name: unknown = isTls(socket) ? (socket as { servername?: unknown }).servername : undefined
+  return typeof name === 'string' ? name : undefined
 }
 
 /** True also for the proxy object that an HTTP/2 session returns as its socket. */

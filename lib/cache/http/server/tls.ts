@@ -25,6 +25,8 @@ export interface TlsFiles {
   readonly options?: Readonly<Record<'cert' | 'key' | 'clientCa', string>> | undefined
   /** The current further authorities of client certificates (PEM). */
   readonly authorities?: (() => readonly string[]) | undefined
+  /** Clients are asked for certificates, also while there are no authorities. */
+  readonly asksAlways?: boolean | undefined
 }
 
 /** Prefers AES with keys of 128 bits, where Node prefers 256: kube-apiserver chooses the same, and
@@ -48,7 +50,7 @@ const listenOptions = { cert: '--tls-cert', key: '--tls-key', clientCa: '--clien
 /** The files' contents as options of a TLS context. Fails, naming the files, if they do not make
  *  one. */
 export async function readTls(files: TlsFiles): Promise<SecureContextOptions> {
-  const { clientCaFile, options: names = listenOptions } = files
+  const { clientCaFile, options: names = listenOptions, asksAlways = false } = files
   const [cert, key, ca] = await Promise.all([
     readNamed(names.cert, files.certFile),
     readNamed(names.key, files.keyFile),
@@ -56,13 +58,14 @@ export async function readTls(files: TlsFiles): Promise<SecureContextOptions> {
   ])
   if (ca !== undefined) requireAuthorities(`${names.clientCa} ${clientCaFile}`, ca.toString())
   const all = [...(ca === undefined ? [] : [ca.toString()]), ...(files.authorities?.() ?? [])]
+  const asks = asksAlways || all.length > 0
   const options: SecureContextOptions = {
     cert,
     key,
     minVersion: 'TLSv1.2',
     ciphers,
-    secureOptions: all.length === 0 ? SSL_OP_NO_RENEGOTIATION : noOtherIdentity,
-    ...(all.length === 0 ? {} : { ca: all }),
+    secureOptions: asks ? noOtherIdentity : SSL_OP_NO_RENEGOTIATION,
+    ...(asks ? { ca: all } : {}),
   }
   try {
     createSecureContext(options)

@@ -63,11 +63,13 @@ async function serversAt(
   url: string,
 ): Promise<UpstreamOptions['servers'] | undefined> {
   try {
-    return (await upstreamFrom(values.with('upstream', [url]), silentLogger, false))?.servers
+    return (await upstreamFrom(values.with('upstream', [url]), silentLogger, asOurselves))?.servers
   } catch {
     return undefined
   }
 }
+
+const asOurselves = { isFrontProxy: false, user: undefined }
 
 /** Asks for one object of each resource that can be listed and watched, and for one by name, as
  *  comparisons do. An aggregated server need not know of access reviews. */

@@ -18,6 +18,11 @@ import { checkUpstream } from './check-upstream.ts'
 
 export async function check({ values, signal }: CommandContext): Promise<number> {
   const list = new CheckList(line => process.stdout.write(`${line}\n`))
+  if (values.text('clusters') !== undefined) {
+    await (await import('./check-clusters.ts')).checkClusters(list, values, signal)
+    list.end()
+    return list.hasFailed ? 1 : 0
+  }
   await checkOptions(list, values)
   await checkFiles(list, values)
   if (isUpstreamMirrored.holds(values)) {

@@ -30,10 +30,10 @@ import {
   type TrustTexts,
 } from './trust.ts'
 import type { ClusterAccessOptions, StaticTokens } from '@watchglass/simulator'
-import type { BalancedUpstream, UpstreamOptions } from '@watchglass/proxy'
+import type { BalancedUpstream, ServerAccess, UpstreamOptions } from '@watchglass/proxy'
 import { load } from '../../compose/loaded-code.ts'
 import type { ListeningOptions } from '../../compose/service-options.ts'
-import { upstreamFrom } from './upstream.ts'
+import { oneUser, upstreamFrom } from './upstream.ts'
 
 /** The options of a service that access decides: its upstream, its certificate, and who may
  *  read. */
@@ -53,11 +53,13 @@ export async function startGuarded(
   values: OptionValues,
   host: string,
   logger: Logger,
+  user?: ServerAccess,
 ): Promise<Guarded> {
   const rbac = rbacPlanOf(values)
   if (rbac !== undefined) return startRbac(rbac, { values, host, logger })
   const plan = authPlanOf(values, host)
-  const upstream = await upstreamFrom(values, logger, plan?.frontProxy !== undefined)
+  const isFrontProxy = plan?.frontProxy !== undefined
+  const upstream = await upstreamFrom(values, logger, { isFrontProxy, user })
   const tls = tlsFilesOf(values)
   if (plan === undefined) {
     if (!isLoopback(host)) {
@@ -70,7 +72,12 @@ export async function startGuarded(
       ? (name: string): boolean => isIdentityHeader(name, names)
       : undefined
     return {
-      upstream: upstream && { ...upstream, isIdentityHeader: isIdentity },
+      upstream: upstream && {
+        ...upstream,
+        isIdentityHeader: isIdentity,
+        // Whoever may connect is the user of the kubeconfig.
+        ...(user === undefined ? {} : oneUser),
+      },
       authorization: undefined,
       rbac: undefined,
       tls,

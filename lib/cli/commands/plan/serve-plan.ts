@@ -16,6 +16,7 @@ import { admissionOf } from './admission-plugins.ts'
 import { simulationOf } from './simulation.ts'
 import { webhooksOf } from './webhooks.ts'
 import type { ClusterBasics, WriteSideOptions } from '@watchglass/simulator'
+import type { ServerAccess } from '@watchglass/proxy'
 import { type ServiceOptions } from '../../compose/kube-service.ts'
 import { load } from '../../compose/loaded-code.ts'
 import { tracingOf } from './tracing.ts'
@@ -47,15 +48,16 @@ export interface ServePlan {
   stop(): Promise<void>
 }
 
-/** Whatever is wrong on the command line, or in what it names, is said before an etcd is filled,
- *  which may take a while. */
-export async function startPlan({
-  values,
-  logger,
-}: {
+export interface PlanParts {
   readonly values: OptionValues
   readonly logger: Logger
-}): Promise<ServePlan> {
+  /** The user as whom the upstream is asked, in place of files that options name. */
+  readonly access?: ServerAccess | undefined
+}
+
+/** Whatever is wrong on the command line, or in what it names, is said before an etcd is filled,
+ *  which may take a while. */
+export async function startPlan({ values, logger, access }: PlanParts): Promise<ServePlan> {
   const listen = valueOf(values, listenOption)
   const prefix = valueOf(values, prefixOption)
   const resourcesFile = values.text('resources')
@@ -88,7 +90,7 @@ export async function startPlan({
   const audit = auditLog === undefined ? undefined : await auditFile(auditLog, logger)
   checkRules(values, [rbacOption, mirrorOption, namespacesOption])
   const tracing = await tracingOf(values, logger)
-  const guarded = await startGuarded(values, listen.host, logger)
+  const guarded = await startGuarded(values, listen.host, logger, access)
   const { tls, guardedHosts, authorization, rbac, upstream } = guarded
   const writes = taken && { ...taken, access: rbac }
   return {
@@ -118,13 +120,18 @@ export async function startPlan({
 function watchesOf(
   values: OptionValues,
 ): Pick<ListeningOptions, 'bookmarkIntervalMs' | 'compressesWatches' | 'pings'> {
-  const intervalSeconds = valueOf(values, pingIntervalOption)
-  const timeoutSeconds = valueOf(values, pingTimeoutOption)
   return {
     bookmarkIntervalMs: valueOf(values, bookmarkIntervalOption) * 1000,
     compressesWatches: !values.switch('plain-watches'),
-    pings: intervalSeconds === 0 ? undefined : { intervalSeconds, timeoutSeconds },
+    pings: pingsOf(values),
   }
+}
+
+/** Pings to silent clients; undefined if there are to be none. */
+export function pingsOf(values: OptionValues): ListeningOptions['pings'] {
+  const intervalSeconds = valueOf(values, pingIntervalOption)
+  const timeoutSeconds = valueOf(values, pingTimeoutOption)
+  return intervalSeconds === 0 ? undefined : { intervalSeconds, timeoutSeconds }
 }
 
 /** The resources of the upstream that are mirrored; undefined where an etcd is. */

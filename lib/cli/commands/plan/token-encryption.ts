@@ -11,8 +11,9 @@
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { CacheError, type Key } from '@watchglass/base'
+import { assert, CacheError, type Key } from '@watchglass/base'
 import type { TokenEncryption } from '@watchglass/kube'
+import type { OptionValues } from '../../options/option-values.ts'
 
 const mark = 'wg2.'
 /** Tokens with `wg1.` were not bound to their list: whoever had one could have it decrypted as that
@@ -25,23 +26,47 @@ const tagBytes = 16
 
 /** Reads the keys from a file: base64 of 32 bytes on each line; `#` begins a comment. */
 export function readTokenEncryption(file: string): TokenEncryption {
-  let text: string
+  return createTokenEncryption(readKeyFile(file))
+}
+
+function readKeyFile(file: string): string {
   try {
-    text = readFileSync(file, 'utf8')
+    return readFileSync(file, 'utf8')
   } catch (error) {
     const { message } = CacheError.from(error, 'invalid_request')
     throw new CacheError('invalid_request', `--continue-key-file cannot be read: ${message}`)
   }
-  return createTokenEncryption(text)
+}
+
+/** Encryption of the tokens of one cluster of many: a token of another cluster is not valid, which
+ *  would show another list. Without a key file the keys are made of names alone, so that replicas
+ *  take each other's tokens; they keep clusters apart, and nothing secret. */
+export function continueTokensOf(values: OptionValues, cluster: string): TokenEncryption {
+  const file = values.text('continue-key-file')
+  const keys = file === undefined ? [Buffer.alloc(keyBytes)] : keysIn(readKeyFile(file))
+  const ofCluster = keys.map(key =>
+    createHash('sha256').update(`watchglass cluster ${cluster}\0`).update(key).digest(),
+  )
+  return { ...encryptionWith(ofCluster), isOnly: true }
 }
 
 /** Encryption with the keys in the text of a file. Error messages never quote the text: it is
  *  secret. */
 export function createTokenEncryption(text: string): TokenEncryption {
+  return encryptionWith(keysIn(text))
+}
+
+/** At least one. */
+function keysIn(text: string): readonly Buffer[] {
   const lines = text.split('\n').map(line => line.replace(/#.*/, '').trim())
   const keys = lines.flatMap((line, i) => (line === '' ? [] : [keyOf(line, i + 1)]))
+  if (keys.length === 0) throw invalid('there is no key')
+  return keys
+}
+
+function encryptionWith(keys: readonly Buffer[]): TokenEncryption {
   const [first] = keys
-  if (first === undefined) throw invalid('there is no key')
+  assert(first !== undefined, 'there is a key')
   return {
     encrypt: (token, prefix) => encrypt(first, token, prefix),
     decrypt(encrypted, prefix) {

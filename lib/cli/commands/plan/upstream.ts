@@ -14,31 +14,49 @@ import {
 } from '../../options/upstream.ts'
 import type { OptionValues } from '../../options/option-values.ts'
 import { upstreamConnection } from './upstream-settings.ts'
-import type { UpstreamOptions, UpstreamTls } from '@watchglass/proxy'
+import type { ServerAccess, UpstreamOptions, UpstreamTls } from '@watchglass/proxy'
 import { load } from '../../compose/loaded-code.ts'
-import { systemClock } from '@watchglass/cache'
+import { authorizationOf, systemClock } from '@watchglass/cache'
 import type { EtcdPlan } from './etcd-plan.ts'
+
+export interface UpstreamUse {
+  /** The upstream believes our identity headers. */
+  readonly isFrontProxy: boolean
+  /** The user as whom it is asked, in place of files that options name. */
+  readonly user: ServerAccess | undefined
+}
+
+/** Every client is the user of a kubeconfig, but for those with credentials of their own, as with
+ *  kubectl proxy. */
+export const oneUser: Pick<UpstreamOptions, 'isOneUser' | 'passed'> = {
+  isOneUser: true,
+  passed: request =>
+    authorizationOf(request) === undefined ? { as: 'ourselves', headers: {} } : undefined,
+}
 
 /** The upstream; undefined without `--upstream`. */
 export async function upstreamFrom(
   values: OptionValues,
   logger: Logger,
-  isFrontProxy: boolean,
+  { isFrontProxy, user }: UpstreamUse,
 ): Promise<UpstreamOptions | undefined> {
   const connection = upstreamConnection(values)
   if (connection === undefined) return undefined
   const { urls, tokenFile, answerMs } = connection
-  const { upstreamServers } = await load.upstreamServers()
+  const { upstreamServers, upstreamOfUser } = await load.upstreamServers()
+  const common = { clock: systemClock, logger }
   return {
-    servers: upstreamServers({
-      urls,
-      tokenFile,
-      answerMs,
-      readTls: () => tlsOf(values, isFrontProxy),
-      what: 'certificates for the upstream',
-      clock: systemClock,
-      logger,
-    }),
+    servers:
+      user === undefined
+        ? upstreamServers({
+            ...common,
+            urls,
+            tokenFile,
+            answerMs,
+            readTls: () => tlsOf(values, isFrontProxy),
+            what: 'certificates for the upstream',
+          })
+        : upstreamOfUser(user, common),
     isSource: isUpstreamMirrored.holds(values),
     compatibleMinors: new Set(listedValuesOf(values, compatibleWithOption)),
     compareShare: valueOf(values, compareOption),

@@ -50,17 +50,16 @@ export class BareRequest implements HttpRequest {
   #hasContent = true
   #onDrain: (() => void) | undefined = undefined
   #onClose: (() => void)[] | undefined = undefined
+  target: string
+  onAccept: (() => void) | undefined = undefined
   socketMs: number | undefined = undefined
   sentBytes: number | undefined = undefined
 
   constructor(wire: Wire, head: BareHead, onFault: OnFault) {
     this.#wire = wire
     this.#parsed = head
+    this.target = head.target
     this.#onFault = onFault
-  }
-
-  get target(): string {
-    return this.#parsed.target
   }
 
   get headers(): IncomingHttpHeaders {
@@ -89,6 +88,7 @@ export class BareRequest implements HttpRequest {
 
   accept(): void {
     noteAccepted(this.#wire.socket)
+    this.onAccept?.()
   }
 
   respond(status: number, headers: ResponseHeaders, length?: number): void {

@@ -65,6 +65,8 @@ export class Http2Stream implements HttpRequest {
    *  Otherwise it is told to stop (RFC 9113, 8.1). */
   waitsForRequest = false
   leaveLimits: (() => void) | undefined = undefined
+  target: string
+  onAccept: (() => void) | undefined = undefined
   socketMs: number | undefined = undefined
   sentBytes: number | undefined = undefined
   #state: State = 'open'
@@ -93,6 +95,7 @@ export class Http2Stream implements HttpRequest {
     this.id = id
     this.#owner = owner
     this.#head = head
+    this.target = head.target
     this.#onFault = limits.onFault
     this.window = limits.window
     this.room = limits.room
@@ -104,10 +107,6 @@ export class Http2Stream implements HttpRequest {
 
   get method(): string {
     return this.#head.method
-  }
-
-  get target(): string {
-    return this.#head.target
   }
 
   get headers(): IncomingHttpHeaders {
@@ -174,6 +173,7 @@ export class Http2Stream implements HttpRequest {
 
   accept(): void {
     this.#owner.accept()
+    this.onAccept?.()
   }
 
   respond(status: number, headers: ResponseHeaders, length?: number): void {

@@ -1,0 +1,303 @@
+/** Many clusters in one process (`serve --clusters`): memory of each idle and awake, the first read
+ *  of one that is idle, what the process takes at rest, and reads of one of many beside the same
+ *  reads of a server for that cluster alone. All are below prefixes of one etcd of ours. */
+
+import { createHash } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { keyFromText } from '../../lib/base/keys.ts'
+import { silentLogger } from '../../lib/base/logger.ts'
+import { systemClock } from '../../lib/cache/ops/system.ts'
+import { type EmbeddedEtcd, startEmbeddedEtcd } from '../../lib/etcd-server/embedded.ts'
+import type { Operation } from '../../lib/etcd/client.ts'
+import { freePort } from '../../test/support/program/ports.ts'
+import {
+  type Bench,
+  type BenchOptions,
+  type BenchResult,
+  type Floor,
+  median,
+  percentile,
+} from '../bench.ts'
+import { Http1Client } from '../list/http1-client.ts'
+import { Program } from '../list/processes.ts'
+import { memoryOf } from '../million/subject.ts'
+import { ProcessUsage } from '../proxy/process-usage.ts'
+
+export const clustersBench: Bench = {
+  name: 'clusters',
+  summary: 'many clusters in one process: memory idle and awake, first reads, reads of one of them',
+  run,
+}
+
+interface Size {
+  readonly clusters: number
+  readonly objects: number
+  /** First reads that are timed, of idle clusters one after the other. */
+  readonly firstReads: number
+  /** Rounds of reads of one cluster in the fleet and alone, in turns. */
+  readonly rounds: number
+  readonly getsPerRound: number
+  readonly listsPerRound: number
+  readonly restMs: number
+}
+
+const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
+  small: {
+    clusters: 5,
+    objects: 20,
+    firstReads: 2,
+    rounds: 2,
+    getsPerRound: 5,
+    listsPerRound: 2,
+    restMs: 100,
+  },
+  full: {
+    clusters: 500,
+    objects: 200,
+    firstReads: 50,
+    rounds: 20,
+    getsPerRound: 400,
+    listsPerRound: 60,
+    restMs: 20_000,
+  },
+}
+
+/** kplane's figure for a virtual control plane at rest. */
+const kplaneBytes = 2 * 1024 * 1024
+
+const nameOf = (i: number): string => `c${String(i).padStart(4, '0')}`
+const maps = '/api/v1/namespaces/default/configmaps'
+
+interface Figures {
+  readonly idleBytes: number
+  readonly awakeBytes: number
+  readonly aloneBytes: number
+  readonly againBytes: number
+  readonly firstMs: readonly number[]
+  /** Processor seconds in a second, with all clusters idle, and awake. */
+  readonly idleLoad: number
+  readonly awakeLoad: number
+  readonly gets: Pair
+  readonly lists: Pair
+}
+
+/** Milliseconds of a read in the fleet and alone, in each round. */
+interface Pair {
+  readonly fleet: readonly number[]
+  readonly alone: readonly number[]
+}
+
+async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
+  const plan = sizes[size]
+  const port = await freePort()
+  const etcd = await startEmbeddedEtcd({
+    listen: { address: `127.0.0.1:${port}`, tlsFiles: undefined, prefixes: [''] },
+    load: undefined,
+    clock: systemClock,
+    logger: silentLogger,
+  })
+  const folder = await mkdtemp(join(tmpdir(), 'watchglass-clusters-'))
+  try {
+    progress('filling etcd')
+    await fill(etcd, plan)
+    const file = join(folder, 'clusters.yaml')
+    const names = Array.from({ length: plan.clusters }, (_, i) => nameOf(i))
+    await writeFile(file, `clusters:\n${names.map(name => `- {name: ${name}}\n`).join('')}`)
+    const figures = await measure(plan, `http://127.0.0.1:${port}`, { file, progress })
+    return resultOf(plan, figures)
+  } finally {
+    await etcd.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function fill(etcd: EmbeddedEtcd, { clusters, objects }: Size): Promise<void> {
+  const client = etcd.createClient()
+  for (let i = 0; i < clusters; i++) {
+    const success = Array.from({ length: objects }, (_, k): Operation => {
+      const name = `map-${String(k).padStart(4, '0')}`
+      const metadata = { name, namespace: 'default', uid: `${nameOf(i)}-${name}` }
+      const data = { text: 'x'.repeat(1_000) }
+      const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }
+      const key = keyFromText(`/${nameOf(i)}/configmaps/default/${name}`)
+      return { type: 'put', key, value: Buffer.from(JSON.stringify(object)) }
+    })
+    for (let from = 0; from < success.length; from += 100) {
+      await client.txn({ compares: [], success: success.slice(from, from + 100), failure: [] })
+    }
+  }
+  await client.close()
+}
+
+interface Place {
+  readonly file: string
+  readonly progress: (message: string) => void
+}
+
+async function measure(plan: Size, etcd: string, { file, progress }: Place): Promise<Figures> {
+  const idleAfter = Math.ceil(plan.restMs / 1000) * 4 + 1
+  const common = ['--admin-listen=none', '--auth=none', `--etcd=${etcd}`]
+  progress('starting')
+  const alone = await Program.start([
+    '--auth=none',
+    `--etcd=${etcd}`,
+    `--prefix=/${nameOf(0)}`,
+    '--read-only',
+  ])
+  const empty = await Program.start([
+    ...common,
+    '--prefix=/{cluster}',
+    `--clusters=${await without(file)}`,
+  ])
+  const fleet = await Program.start([
+    ...common,
+    '--prefix=/{cluster}',
+    '--read-only',
+    `--clusters=${file}`,
+    `--idle-after=${idleAfter}`,
+  ])
+  try {
+    const bytes = (program: Program): number => memoryOf(program.process.pid).now
+    await sleep(plan.restMs / 4)
+    const idleBytes = (bytes(fleet) - bytes(empty)) / plan.clusters
+    const idleLoad = await loadOf(fleet, plan.restMs)
+    progress('first reads')
+    const client = await Http1Client.connect(fleet.port)
+    const firstMs: number[] = []
+    for (let i = 0; i < plan.clusters; i++) {
+      const startMs = performance.now()
+      await read(client, `/clusters/${nameOf(i)}${maps}`)
+      // The first of all compiles the code of all.
+      if (i > 0 && i <= plan.firstReads) firstMs.push(performance.now() - startMs)
+    }
+    await sleep(plan.restMs / 4)
+    const awakeBytes = (bytes(fleet) - bytes(empty)) / plan.clusters
+    progress('at rest')
+    const awakeLoad = await loadOf(fleet, plan.restMs)
+    progress('reads')
+    const own = await Http1Client.connect(alone.port)
+    const reads = await compare(plan, { fleet: client, alone: own })
+    const aloneBytes = bytes(alone)
+    own.close()
+    client.close()
+    progress('idle again')
+    await sleep(idleAfter * 1_000 + plan.restMs / 2)
+    const againBytes = (bytes(fleet) - bytes(empty)) / plan.clusters
+    return { idleBytes, awakeBytes, aloneBytes, againBytes, firstMs, idleLoad, awakeLoad, ...reads }
+  } finally {
+    await Promise.all([alone, empty, fleet].map(program => program.stop()))
+  }
+}
+
+/** A file without clusters, beside that with all. */
+async function without(file: string): Promise<string> {
+  const path = `${file}.empty`
+  await writeFile(path, 'clusters: []\n')
+  return path
+}
+
+async function loadOf({ process: { pid } }: Program, ms: number): Promise<number> {
+  const usage = new ProcessUsage({ pid }, 0)
+  const before = await usage.cpuSeconds()
+  await sleep(ms)
+  return ((await usage.cpuSeconds()) - before) / (ms / 1000)
+}
+
+async function read(client: Http1Client, path: string): Promise<number> {
+  const { status, bytes } = await client.get(path, {})
+  if (status !== 200) throw new Error(`${path} is answered with ${status}`)
+  return bytes
+}
+
+/** In turns, so that both meet the same machine. */
+async function compare(
+  plan: Size,
+  clients: { readonly fleet: Http1Client; readonly alone: Http1Client },
+): Promise<Pick<Figures, 'gets' | 'lists'>> {
+  const prefix = `/clusters/${nameOf(0)}`
+  const round = async (client: Http1Client, path: string, count: number): Promise<number> => {
+    const times: number[] = []
+    for (let i = 0; i < count; i++) {
+      const startMs = performance.now()
+      await read(client, path)
+      times.push(performance.now() - startMs)
+    }
+    return median(times)
+  }
+  const gets = { fleet: [] as number[], alone: [] as number[] }
+  const lists = { fleet: [] as number[], alone: [] as number[] }
+  for (let i = 0; i < plan.rounds; i++) {
+    const get = `${maps}/map-0007`
+    gets.fleet.push(await round(clients.fleet, prefix + get, plan.getsPerRound))
+    gets.alone.push(await round(clients.alone, get, plan.getsPerRound))
+    lists.fleet.push(await round(clients.fleet, prefix + maps, plan.listsPerRound))
+    lists.alone.push(await round(clients.alone, maps, plan.listsPerRound))
+  }
+  return { gets, lists }
+}
+
+const kibibytes = (bytes: number): number => Math.round(bytes / 1024)
+const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
+/** The middle of the ratios of each round: a slow round concerns both. */
+const ratioOf = ({ fleet, alone }: Pair): number =>
+  median(fleet.map((ms, i) => ms / (alone[i] ?? Infinity)))
+
+function resultOf({ clusters, objects }: Size, figures: Figures): BenchResult {
+  const { idleBytes, awakeBytes, aloneBytes, againBytes, firstMs, gets, lists } = figures
+  const floor = (name: string, value: number, limit: number, unit: string): Floor => ({
+    name,
+    value,
+    bound: 'at most',
+    limit,
+    unit,
+  })
+  return {
+    tables: [
+      {
+        title: `${clusters} clusters of ${objects} objects: memory a cluster`,
+        columns: ['state', 'KiB'],
+        rows: [
+          ['idle, never asked for', kibibytes(idleBytes)],
+          ['awake', kibibytes(awakeBytes)],
+          ['idle again', kibibytes(againBytes)],
+          ['a process of its own', kibibytes(aloneBytes)],
+        ],
+      },
+      {
+        title: 'time',
+        columns: ['what', 'median', 'p99', 'unit'],
+        rows: [
+          [
+            'first read of an idle cluster',
+            rounded(median(firstMs)),
+            rounded(percentile(firstMs, 0.99)),
+            'ms',
+          ],
+          ['get in the fleet', rounded(median(gets.fleet)), rounded(Math.max(...gets.fleet)), 'ms'],
+          ['get alone', rounded(median(gets.alone)), rounded(Math.max(...gets.alone)), 'ms'],
+          [
+            'list in the fleet',
+            rounded(median(lists.fleet)),
+            rounded(Math.max(...lists.fleet)),
+            'ms',
+          ],
+          ['list alone', rounded(median(lists.alone)), rounded(Math.max(...lists.alone)), 'ms'],
+          ['processor at rest, all idle', rounded(figures.idleLoad), '', 's/s'],
+          ['processor at rest, all awake', rounded(figures.awakeLoad), '', 's/s'],
+        ],
+      },
+    ],
+    floors: [
+      floor('memory of an idle cluster', kibibytes(idleBytes), 16, 'KiB'),
+      floor('memory of an awake cluster', kibibytes(awakeBytes), kibibytes(kplaneBytes), 'KiB'),
+      floor('first read of an idle cluster', median(firstMs), 250, 'ms'),
+      floor('get in the fleet beside alone', ratioOf(gets), 1.1, 'times'),
+      floor('list in the fleet beside alone', ratioOf(lists), 1.1, 'times'),
+      floor('processor at rest, all awake', figures.awakeLoad, 0.1, 's/s'),
+    ],
+    resultHash: createHash('sha256').update(`${clusters} ${objects}`).digest('hex').slice(0, 16),
+  }
+}

@@ -1,0 +1,97 @@
+/** Answers the clients of a fleet: requests of a cluster go to its service, which authenticates and
+ *  limits them; the fleet itself says which clusters there are, and that it lives.
+ *
+ *  ```
+ *  /clusters/NAME/...      the API of a cluster, also as https://NAME.DOMAIN/...
+ *  GET /clusters           the clusters that have accepted the caller, with their states
+ *  GET /livez /readyz      of the process: a cluster that is broken is no reason to restart it
+ *  ```
+ */
+
+import {
+  answerHealth,
+  type Handler,
+  type Health,
+  type HttpRequest,
+  sendWhole,
+} from '@watchglass/cache'
+import { methodNotAllowed, parseTarget, unknownPathText } from '@watchglass/kube'
+import { routeOf } from './cluster-route.ts'
+import type { Fleet } from './fleet.ts'
+import { refuseUnknown, sendStatus } from './refusals.ts'
+
+export interface FleetHandlerOptions {
+  readonly fleet: Fleet
+  readonly domain: string | undefined
+  readonly health: Health
+}
+
+export function createFleetHandler({ fleet, domain, health }: FleetHandlerOptions): Handler {
+  return request => {
+    const route = routeOf(request, domain)
+    if (route === undefined) {
+      answerOwn(request, fleet, health)
+      return
+    }
+    const cluster = fleet.find(route.name)
+    if (cluster === undefined) {
+      refuseUnknown(request, route.name)
+      return
+    }
+    request.target = route.target
+    cluster.handle(request)
+  }
+}
+
+function answerOwn(request: HttpRequest, fleet: Fleet, health: Health): void {
+  const target = parseTarget(request.target)
+  if (target === undefined) {
+    sendText(request, 400, '400 Bad Request\n')
+    return
+  }
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    sendStatus(request, methodNotAllowed)
+    return
+  }
+  const { path, query } = target
+  if (path === '/clusters' || path === '/clusters/') {
+    const listed = fleet.clusters.filter(cluster => cluster.isListedTo(request))
+    sendJson(request, {
+      kind: 'ClusterList',
+      apiVersion: 'clusters.watchglass.dev/v1',
+      items: listed.map(({ facts }) => ({
+        name: facts.name,
+        path: `/clusters/${facts.name}`,
+        state: facts.state,
+        ready: facts.isReady,
+        ...(facts.state === 'awake' ? { objects: facts.objects } : {}),
+      })),
+    })
+    return
+  }
+  const found = answerHealth(health, path, query)
+  if (found === undefined) sendText(request, 404, unknownPathText)
+  else sendText(request, found.status, found.body)
+}
+
+export function sendText(request: HttpRequest, status: number, body: string): void {
+  send(request, status, { type: 'text/plain; charset=utf-8', body })
+}
+
+export function sendJson(request: HttpRequest, value: object): void {
+  const body = `${JSON.stringify(value, null, 2)}\n`
+  send(request, 200, { type: 'application/json', body })
+}
+
+function send(
+  request: HttpRequest,
+  status: number,
+  { type, body }: { readonly type: string; readonly body: string },
+): void {
+  const headers = {
+    'content-type': type,
+    'cache-control': 'no-cache, private',
+    'x-content-type-options': 'nosniff',
+  }
+  sendWhole(request, { status, headers }, Buffer.from(body))
+}
