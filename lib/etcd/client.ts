@@ -22,6 +22,8 @@ export interface Source {
   readonly connections?: number | undefined
   /** A watch tells progress although its start revision has not come yet: etcd does not. */
   readonly provesAhead?: boolean | undefined
+  /** After a failure all keys may be compared: those of one resource are few beside an etcd's. */
+  readonly isOneResource?: boolean | undefined
   /** Entries of a range in key order. Linearizable unless `serializable` is set. */
   range(request: RangeRequest, signal?: AbortSignal): Promise<RangeResponse>
   /** The entries of a range in the parts that etcd streams (KEP-5966, etcd 3.7): it counts each key

@@ -55,6 +55,7 @@ const metadataAccept =
 export class ResourceSource implements Source {
   readonly called = 'the upstream'
   readonly provesAhead = true
+  readonly isOneResource = true
   readonly #options: ResourceSourceOptions
   /** The revision that the API was last said to be at. */
   #lastPresent = 0
@@ -150,10 +151,7 @@ export class ResourceSource implements Source {
     const page = await this.#read(body)
     const entries = page.entries.filter(entry => entry.key === key)
     const { length: count } = entries
-    // A list at a revision does not say how far the API is, as etcd does.
-    const present = page.revision > this.#lastPresent ? page.revision : this.#lastPresent
-    const presentHeader = { ...header, revision: present as Revision }
-    return { header: presentHeader, entries, more: false, count }
+    return { header: this.#headerAt(header, page), entries, more: false, count }
   }
 
   async #page(
@@ -173,11 +171,19 @@ export class ResourceSource implements Source {
       this.#keep(keyAfter(last.key), page.revision, continuation)
     }
     return {
-      header: { ...header, revision: page.revision },
+      header:
+        revision === undefined
+          ? { ...header, revision: page.revision }
+          : this.#headerAt(header, page),
       entries,
       more: continuation !== '',
       count: entries.length + remaining,
     }
+  }
+
+  /** Header of a list. One at a revision does not say how far the API is, as etcd does. */
+  #headerAt(header: Asked['header'], { revision }: SourcePage): ResponseHeader {
+    return { ...header, revision: Math.max(revision, this.#lastPresent) as Revision }
   }
 
   /** The place where a page begins: the start of the list, or the end of an earlier page. */

@@ -5,6 +5,7 @@
  *  a single one for the whole prefix, so that events of busy keyspaces raise the revision of quiet
  *  ones, too. The clock, the client and everything else is passed in. */
 
+import { setMaxListeners } from 'node:events'
 import { type ReadOptions, type ReadOutcome } from './reads/read.ts'
 import {
   CacheError,
@@ -93,6 +94,8 @@ export class Mirror {
     const { signal } = this.#stopped
     const epochs = this.#epochs
     this.probeKey = ranges[0]?.start ?? ('' as Key)
+    // All questions and reads under way listen to it.
+    setMaxListeners(0, signal)
     const landmarks = new Landmarks()
     const probe = new RevisionProbe({
       ...options,

@@ -16,6 +16,7 @@
  *  the stream. */
 
 import {
+  allKeys,
   assert,
   atOnce,
   Backoff,
@@ -32,6 +33,7 @@ import type { ResponseHeader, RevisionChanges } from '@watchglass/etcd'
 import type { Change, PreparedBatch } from '@watchglass/store'
 import { type LoadReport, loadKeyspaces } from './bootstrap.ts'
 import type { FeedContext } from './feed-context.ts'
+import type { DoubtedContents } from './landmarks.ts'
 import { Joins } from './join.ts'
 import type { BootstrapReason } from '../metrics.ts'
 import type { MirroredKeyspace, ResetReason } from '../mirrored-keyspace.ts'
@@ -69,6 +71,9 @@ export class Feed implements StreamTarget {
   /** The revision of the last change, or of the contents that were read. There is no change from
    *  there up to progress. */
   #changed: Revision = revision(0)
+  /** The connections of the source when it was last known to have what is followed; undefined if
+   *  that has to be found out. */
+  #agreedConnections: number | undefined = undefined
   /** The revision that etcd had when the stream was opened. */
   #target: Revision = revision(0)
   #isCaughtUp = false
@@ -296,6 +301,7 @@ export class Feed implements StreamTarget {
   async #load(reason: BootstrapReason): Promise<boolean> {
     const context = this.#context
     const known = [...this.#keyspaces.values()]
+    const { connections } = context.client
     context.metrics.bootstrap(reason)
     try {
       const loaded = await loadKeyspaces(
@@ -326,7 +332,9 @@ export class Feed implements StreamTarget {
       }
       for (const entry of loaded.newest) context.landmarks.noteRead(entry)
       const { revision: at, count } = loaded
-      context.landmarks.noteContents({ range: this.range, at, count })
+      this.#agreedConnections = connections
+      const doubted = (): DoubtedContents | undefined => this.#doubtedContents()
+      context.landmarks.noteContents({ range: this.range, at, count, doubted })
       this.#changed = loaded.revision
       // Reads that wait for this revision must find its contents.
       this.progress.restart(loaded.revision)
@@ -341,12 +349,33 @@ export class Feed implements StreamTarget {
     }
   }
 
+  /** The contents, where another source may answer since they were last vouched for. */
+  #doubtedContents(): DoubtedContents | undefined {
+    const { connections, isOneResource } = this.#context.client
+    const [keyspace] = this.#keyspaces.values()
+    const isDoubted = isOneResource === true && connections !== this.#agreedConnections
+    if (!isDoubted || !this.isRestored || keyspace?.isRestored !== true) return undefined
+    keyspace.advance(this.progress.revision)
+    const snapshot = keyspace.store.latest()
+    return {
+      at: snapshot.revision,
+      changed: this.#changed,
+      entries: snapshot.iterate(allKeys),
+      agreed: () => (this.#agreedConnections = connections),
+      expired: () => {
+        this.#mustLoad = 'compacted'
+        this.#stream?.end({ reason: 'compacted' })
+      },
+    }
+  }
+
   #loadFailed(error: unknown): void {
     if (!(error instanceof CacheError)) throw error
     if (this.signal.aborted) return
-    const { logger, clock } = this.#context
+    const { logger, clock, client } = this.#context
     if (error.code === 'expired') {
-      logger.warn('etcd compacted the revision that was being read: the read starts again')
+      const { called = 'etcd' } = client
+      logger.warn(`${called} has compacted the revision that was read: the read starts again`)
       return
     }
     const { message } = error
@@ -355,7 +384,8 @@ export class Feed implements StreamTarget {
     // It is tried again several times a second.
     if (isKnown) return
     this.#said = { message, atMs: nowMs }
-    logger.warn('a range of etcd cannot be read: trying again', { error: message })
+    const { called = 'etcd' } = client
+    logger.warn(`a range of ${called} cannot be read: trying again`, { error: message })
   }
 
   async #follow(
@@ -363,7 +393,8 @@ export class Feed implements StreamTarget {
   ): Promise<(StreamEnd & { readonly endpoint: string | undefined }) | undefined> {
     const { signal } = this
     const target = await this.#context.probe.revisionNow(signal)
-    if (target === undefined || signal.aborted) return undefined
+    // What is known may have turned out to be too old to be compared.
+    if (target === undefined || signal.aborted || !this.isRestored) return undefined
     this.#target = target
     const stream = new FeedStream({
       ...this.#context,
@@ -390,7 +421,8 @@ export class Feed implements StreamTarget {
   }
 
   async #react(end: StreamEnd & { readonly endpoint: string | undefined }): Promise<void> {
-    const { logger, metrics, clock } = this.#context
+    const { logger, metrics, clock, client } = this.#context
+    const { called = 'etcd' } = client
     const { signal } = this
     if (end.reason === 'stopped') return
     metrics.reconnect(end.reason)
@@ -399,12 +431,17 @@ export class Feed implements StreamTarget {
         await sleep(clock, this.#distrusts.nextMs(), signal)
         return
       case 'compacted':
-        if (this.#changed < this.progress.revision) {
-          // What is compacted has nothing for us.
+        if (this.isRestored && this.#changed < this.progress.revision) {
+          // What is compacted has nothing for us, unless it is of another history.
           this.#changed = this.progress.revision
+          this.#agreedConnections = undefined
           return
         }
-        logger.warn('etcd compacted changes that were not read yet: the range is read again')
+        logger.warn(
+          client.called === undefined
+            ? 'etcd compacted changes that were not read yet: the range is read again'
+            : `${called} cannot go on with a watch: the range is read again`,
+        )
         this.#mustLoad = 'compacted'
         return
       case 'another cluster':
@@ -415,13 +452,13 @@ export class Feed implements StreamTarget {
         break
       case 'silent':
       case 'behind':
-        logger.warn('a watch stream of etcd is stuck: connecting again', {
+        logger.warn(`a watch stream of ${called} is stuck: connecting again`, {
           reason: end.reason,
           endpoint: end.endpoint,
         })
         return
       case 'failed':
-        logger.warn('a watch stream of etcd ended: connecting again', {
+        logger.warn(`a watch stream of ${called} ended: connecting again`, {
           endpoint: end.endpoint,
           error: end.failure.message,
         })

@@ -7,9 +7,14 @@
  *  nothing), or could not be.
  *
  *  Contents that were read do not say what was deleted last before. Another history that has it
- *  still, or anything else, has another number of keys at the revision of the read. */
+ *  still, or anything else, has another number of keys at the revision of the read.
+ *
+ *  A source that is one resource is told more exactly. A history that has the newest change is the
+ *  same up to there, and the watch that begins there brings the rest. Where the newest change is a
+ *  deletion, which leaves nothing to ask for, or is none, since the contents were read or the
+ *  change has left the window of the watch, all keys are compared with their revisions. */
 
-import { type Key, type KeyRange, type Revision, singleKey } from '@watchglass/base'
+import { type Key, keyAfter, type KeyRange, type Revision, singleKey } from '@watchglass/base'
 import type { RangeRequest, RangeResponse, ResponseHeader, RevisionChanges } from '@watchglass/etcd'
 import type { KeyValue } from '@watchglass/store'
 
@@ -17,6 +22,8 @@ import type { KeyValue } from '@watchglass/store'
  *  revisions, are the same. */
 const putsMax = 3
 const deletesMax = 2
+/** Keys of a page that are compared. */
+const pageEntries = 5000
 
 interface Landmark {
   readonly key: Key
@@ -30,6 +37,21 @@ interface ReadContents {
   readonly range: KeyRange
   readonly at: Revision
   readonly count: number
+  /** The contents as they are now, if they have to be vouched for. */
+  readonly doubted?: (() => DoubtedContents | undefined) | undefined
+}
+
+/** Contents that may be of another history than what the source has now. */
+export interface DoubtedContents {
+  /** The revision up to which everything is known. */
+  readonly at: Revision
+  /** The revision after which the watch goes on. Nothing has changed from there up to `at`. */
+  readonly changed: Revision
+  readonly entries: Iterable<KeyValue>
+  /** The source has them. */
+  readonly agreed: () => void
+  /** The source cannot be asked about this revision any more. */
+  readonly expired: () => void
 }
 
 /** Asks etcd; `expired` where it has compacted the revision. */
@@ -71,14 +93,28 @@ export class Landmarks {
     this.#reads.clear()
   }
 
-  /** Header of an answer that shows another history; undefined if none does. */
+  /** Header of an answer that shows another history; undefined if none does. Fails as `ask`
+   *  does. */
   async contradiction(ask: AskLandmark): Promise<ResponseHeader | undefined> {
-    const all = [...this.#puts, ...this.#deletes]
-    const headers = await Promise.all([
-      ...all.map(landmark => contradictionOf(landmark, ask)),
+    const puts = [...this.#puts]
+    const newest = puts.at(-1)
+    const findings = await Promise.all([
+      ...[...puts, ...this.#deletes].map(landmark => findingOf(landmark, ask)),
       ...[...this.#reads.values()].map(contents => otherContents(contents, ask)),
     ])
-    return headers.find(header => header !== undefined)
+    const found = findings.find(one => one !== undefined && one !== 'same')
+    if (found !== undefined) return found
+    const vouched = findings[puts.length - 1] === 'same' ? newest?.at : undefined
+    for (const { range, doubted } of this.#reads.values()) {
+      const contents = doubted?.()
+      if (contents === undefined) continue
+      if (contents.changed === vouched) contents.agreed()
+      else {
+        const header = await differingContents(range, contents, ask)
+        if (header !== undefined) return header
+      }
+    }
+    return undefined
   }
 }
 
@@ -87,13 +123,15 @@ function keep(known: Landmark[], landmark: Landmark, max: number): void {
   if (known.length > max) known.shift()
 }
 
-async function contradictionOf(
+/** Header of an answer that contradicts a landmark; undefined if it may be of another history all
+ *  the same. */
+async function findingOf(
   landmark: Landmark,
   ask: AskLandmark,
-): Promise<ResponseHeader | undefined> {
+): Promise<ResponseHeader | 'same' | undefined> {
   const request = { range: singleKey(landmark.key), limit: 1 }
   const then = await ask({ ...request, revision: landmark.at })
-  if (then !== 'expired') return isSame(landmark, then.entries[0]) ? undefined : then.header
+  if (then !== 'expired') return isSame(landmark, then.entries[0]) ? 'same' : then.header
   const now = await ask(request)
   if (now === 'expired') return undefined
   return mayBeLater(landmark, now.entries[0]) ? undefined : now.header
@@ -105,6 +143,33 @@ async function otherContents(
 ): Promise<ResponseHeader | undefined> {
   const then = await ask({ range, revision: at, limit: 1 })
   return then === 'expired' || then.count === count ? undefined : then.header
+}
+
+/** Header of an answer with other keys, or other revisions of them. */
+async function differingContents(
+  { start, end }: KeyRange,
+  { at, entries, agreed, expired }: DoubtedContents,
+  ask: AskLandmark,
+): Promise<ResponseHeader | undefined> {
+  const mine = entries[Symbol.iterator]()
+  for (let from = start; ;) {
+    const request = { range: { start: from, end }, revision: at, limit: pageEntries }
+    const page = await ask({ ...request, keysOnly: true })
+    if (page === 'expired') {
+      expired()
+      return undefined
+    }
+    for (const { key, modRevision } of page.entries) {
+      const known: KeyValue | undefined = mine.next().value
+      if (known?.key !== key || known.modRevision !== modRevision) return page.header
+    }
+    const last = page.entries.at(-1)
+    if (page.more && last !== undefined) from = keyAfter(last.key)
+    else if (mine.next().done !== true) return page.header
+    else break
+  }
+  agreed()
+  return undefined
 }
 
 function isSame({ entry }: Landmark, found: KeyValue | undefined): boolean {

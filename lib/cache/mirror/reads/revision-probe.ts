@@ -287,12 +287,18 @@ export class RevisionProbe {
     const { client, epochs, landmarks, signal } = this.#options
     const reasons = this.#reasons
     const mark = epochs.mark()
-    const found = await this.#inTime(async late => ({
-      header: await landmarks.contradiction(request => orExpired(client.range(request, late))),
-    }))
+    let header: ResponseHeader | undefined
+    try {
+      header = await landmarks.contradiction(async request => {
+        const answer = await this.#inTime(late => orExpired(client.range(request, late)))
+        if (answer === undefined) throw new CacheError('source_failed', 'no answer')
+        return answer
+      })
+    } catch (error) {
+      if (!(error instanceof CacheError)) throw error
+      return false
+    }
     if (signal.aborted || mark.epoch !== epochs.number) return false
-    if (found === undefined) return false
-    const { header } = found
     if (header !== undefined) {
       // One that goes back is judged by the next probe.
       if (epochs.judge(mark, header) !== 'went back') this.startEpoch(header)
