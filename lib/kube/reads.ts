@@ -9,9 +9,9 @@ export interface ReadRequest {
   readonly keyspace: Key
   readonly freshness: Freshness
   readonly elsewhere: Elsewhere
-  /** The work that it is for another server: little for a get or a page. Absent for a watch, which
-   *  would stay there. */
-  readonly work?: 'little' | 'list' | undefined
+  /** The work that it is for another server: little for a get or a page, and much for the initial
+   *  state of a watch, which would stay there. Absent for a watch from a revision. */
+  readonly work?: 'little' | 'list' | 'watch' | undefined
   /** Contents of so long ago are wanted, where the freshness allows it. */
   readonly staleMs?: number | undefined
   readonly reader: Reader

@@ -16,6 +16,9 @@ export interface MirrorLimits {
   /** Time that a consistent read waits for progress before it goes elsewhere, if it may. If it is
    *  left out: it does not. */
   readonly provableWaitMs?: number | undefined
+  /** The wait of a streaming list, which would stay where it goes, and whose client waits without a
+   *  limit of its own. If it is left out: as long as any read. */
+  readonly initialStateWaitMs?: number | undefined
   /** Reads that need not wait for a proof of progress. If it is left out: all wait. */
   readonly cheapPasses?: CheapPassLimits | undefined
   /** The `retryAfterMs` of refusals. */

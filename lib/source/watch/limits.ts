@@ -8,6 +8,10 @@ export const apiMirrorLimits: MirrorLimits = {
   ...defaultLimits,
   /** A bookmark comes 1.25 s after a short watch began, at the latest, of a server that is well. */
   provableWaitMs: 2500,
+  /** A hundred informers that start at once keep upstream and mirror busy for seconds: passed on,
+   *  they would be lists and watches of all objects for as long as they live. client-go begins to
+   *  log after 10 s. */
+  initialStateWaitMs: 10_000,
   /** A get takes the upstream a millisecond of its processor, a question and a short watch some
    *  thirty. */
   cheapPasses: { perSecond: 20, burst: 40, listMaxBytes: 64 * 1024, listCost: 5 },

@@ -170,8 +170,9 @@ class Thread implements AskingWorker {
     this.#calls = new Calls(options.clients, answer => options.link.send(answer))
     // One timer for all: with one for each question, they would be a tenth of what a question costs
     // here.
-    const { readWaitMaxMs } = options.mirrors.limits
-    this.#asking = new DeadlineList(options.clock, readWaitMaxMs, asking => {
+    const { readWaitMaxMs, initialStateWaitMs = 0 } = options.mirrors.limits
+    const longestMs = Math.max(readWaitMaxMs, initialStateWaitMs)
+    this.#asking = new DeadlineList(options.clock, longestMs, asking => {
       asking.isSettled = true
       asking.expired()
     })

@@ -39,7 +39,7 @@ function freshnessOfStart({ start }: WatchPlan): Freshness {
 }
 
 function workOf(plan: ReadPlan): ReadRequest['work'] {
-  if (plan.type === 'watch') return undefined
+  if (plan.type === 'watch') return plan.start.type === 'after' ? undefined : 'watch'
   return plan.type === 'get' || plan.limit > 0 ? 'little' : 'list'
 }
 

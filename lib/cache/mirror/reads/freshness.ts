@@ -46,6 +46,8 @@ export interface GateOptions {
 export class FreshnessGate {
   readonly #options: GateOptions
   readonly #deadlines: DeadlineList<PendingRead>
+  /** The reads that wait for longer, and go elsewhere then. */
+  readonly #patient: DeadlineList<PendingRead>
   readonly #cheapPasses: CheapPasses | undefined
   #sequence = 0
   #isClosed = false
@@ -59,11 +61,16 @@ export class FreshnessGate {
       this.#look(read)
       if (!read.isSettled) read.fail(this.#refusal(read))
     })
+    const { initialStateWaitMs = options.limits.readWaitMaxMs } = options.limits
+    this.#patient = new DeadlineList(options.clock, initialStateWaitMs, read => {
+      this.#look(read)
+      read.goElsewhere('progress-untrusted')
+    })
   }
 
   /** Number of waiting reads. */
   get waiting(): number {
-    return this.#deadlines.size
+    return this.#deadlines.size + this.#patient.size
   }
 
   /** Answers from the mirror, or returns that the read must go elsewhere: at once if nothing has to
@@ -129,7 +136,7 @@ export class FreshnessGate {
       epoch: () => epochs.number,
       look: this.#look,
       settled: outcome => {
-        this.#deadlines.remove(read)
+        deadlines.remove(read)
         const waitedMs = clock.monotonicMs() - startMs
         const isRefused = outcome instanceof CacheError
         metrics.read(type, isRefused ? 'refused' : outcome.from, waitedMs)
@@ -137,20 +144,22 @@ export class FreshnessGate {
         settle(outcome)
       },
     })
-    if (this.#deadlines.size >= limits.waitingReadsMax) {
+    const isBounded = type === 'consistent' && read.canGoElsewhere
+    const isPatient =
+      isBounded && options.work === 'watch' && limits.initialStateWaitMs !== undefined
+    const deadlines = isPatient ? this.#patient : this.#deadlines
+    if (this.waiting >= limits.waitingReadsMax) {
       read.fail(
         new CacheError('overloaded', `${limits.waitingReadsMax} reads are waiting already`, {
           retryAfterMs: limits.retryAfterMs,
         }),
       )
     } else {
-      this.#deadlines.add(read)
+      deadlines.add(read)
       this.#look(read)
       const { provableWaitMs } = limits
-      const isBounded = type === 'consistent' && provableWaitMs !== undefined
-      if (isBounded && !read.isSettled && read.canGoElsewhere) {
-        read.giveUpAfter(clock, provableWaitMs)
-      }
+      const givesUp = isBounded && !isPatient && provableWaitMs !== undefined
+      if (givesUp && !read.isSettled) read.giveUpAfter(clock, provableWaitMs)
     }
     if (settled instanceof CacheError) return Promise.reject(settled)
     if (settled !== undefined) return settled
@@ -162,9 +171,9 @@ export class FreshnessGate {
   /** Ends every waiting read, and refuses all others. */
   close(): void {
     this.#isClosed = true
-    this.#deadlines.takeAll(read => {
-      read.fail(stopping())
-    })
+    for (const deadlines of [this.#deadlines, this.#patient]) {
+      deadlines.takeAll(read => read.fail(stopping()))
+    }
   }
 
   /** Answers the read, or leaves it in the place that will wake it. All decisions about a read are
@@ -172,7 +181,9 @@ export class FreshnessGate {
   readonly #look = (read: PendingRead): void => {
     if (read.isSettled) return
     const { keyspace } = read
-    if (keyspace.isDropped) {
+    if (keyspace.isDropped && read.options.elsewhere === 'anywhere') {
+      read.goElsewhere('not-ready')
+    } else if (keyspace.isDropped) {
       read.fail(new CacheError('not_found', `keyspace ${keyspace.name} is not mirrored any more`))
     } else if (!keyspace.isServed) {
       if (read.canGoElsewhere) {
@@ -204,7 +215,8 @@ export class FreshnessGate {
 
   #isCheaperElsewhere({ keyspace, options: { work }, canGoElsewhere }: PendingRead): boolean {
     const { cheapPasses } = this.#options.limits
-    if (cheapPasses === undefined || work === undefined || !canGoElsewhere) return false
+    if (cheapPasses === undefined || !canGoElsewhere) return false
+    if (work === undefined || work === 'watch') return false
     const { listMaxBytes, listCost } = cheapPasses
     if (work === 'list' && !isSmall(keyspace.store.latest(), listMaxBytes)) return false
     return this.#cheapPasses?.take(work === 'list' ? listCost : 1) === true

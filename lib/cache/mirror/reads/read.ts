@@ -26,7 +26,7 @@ export interface ReadOptions {
   readonly freshness: Freshness
   readonly elsewhere: Elsewhere
   /** See `ReadRequest`. */
-  readonly work?: 'little' | 'list' | undefined
+  readonly work?: 'little' | 'list' | 'watch' | undefined
   readonly reader?: Reader | undefined
 }
 
