@@ -40,6 +40,7 @@ import { ApiServer, type ApiServerOptions } from './api/api-server.ts'
 import { ClusterIdentity } from './api/cluster-identity.ts'
 import { type FollowedResource, followedResource } from './api/followed-resource.ts'
 import { apiMirrorLimits, defaultWatchLimits, type WatchLimits } from './watch/limits.ts'
+import { Refusals } from './refusals.ts'
 import { ResourceSource } from './resource-source.ts'
 import { type FollowedState, Troubles } from './troubles.ts'
 import type { ProgressProof } from './watch/resource-watch.ts'
@@ -108,6 +109,7 @@ export class ApiMirrors implements OwnMirrors {
   readonly #cancelTimers = new Set<CancelTimer>()
   readonly #stopping = new Set<Promise<void>>()
   readonly #troubles: Troubles
+  readonly #refusals: Refusals
   readonly outageCheck = 'source'
   #isRunning = false
   #isChanged = false
@@ -120,6 +122,7 @@ export class ApiMirrors implements OwnMirrors {
     // All questions and watches under way listen to it.
     setMaxListeners(0, this.#stopped.signal)
     this.#server = new ApiServer(options)
+    this.#refusals = new Refusals(options)
     this.#troubles = new Troubles({ clock, logger: options.logger, states: () => this.#states() })
     this.#identity = new ClusterIdentity(this.#server, clock, this.#stopped.signal)
   }
@@ -189,6 +192,7 @@ export class ApiMirrors implements OwnMirrors {
     for (const cancel of this.#cancelTimers) cancel()
     this.#stopped.abort()
     this.#troubles.stop()
+    this.#refusals.stop()
     for (const { mirror, isStarted } of this.#followed.values()) {
       if (isStarted && mirror !== undefined) this.#stop(mirror)
     }
@@ -382,10 +386,9 @@ export class ApiMirrors implements OwnMirrors {
     const isForbidden = answered === 403
     if (followed.refusal !== answered) {
       followed.refusal = answered
-      const fields = { resource: followed.resource?.name, reason: message }
-      const said = 'the upstream does not let us follow a resource: its requests pass'
-      if (isForbidden) logger.warn(said, fields)
-      else logger.debug(said, fields)
+      const refused = { resource: followed.resource?.name ?? name, reason: message }
+      if (isForbidden) this.#refusals.note(refused)
+      else logger.debug('the upstream does not serve a resource: its requests pass', refused)
     }
     const forMs = (isForbidden ? forbiddenForMs : absentForMs) * (1 + random.next() / 2)
     followed.refusedUntilMs = clock.monotonicMs() + forMs

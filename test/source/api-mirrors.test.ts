@@ -3,7 +3,9 @@ import { createRandom } from '../../lib/base/random.ts'
 import type { Revision } from '../../lib/base/revision.ts'
 import type { ReadOutcome } from '../../lib/cache/mirror/reads/read.ts'
 import type { ApiMirrors } from '../../lib/source/api-mirrors.ts'
+import { Refusals } from '../../lib/source/refusals.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { silentLogger } from '../support/silent-logger.ts'
 import { FakeApi } from '../support/source/fake-api.ts'
 import { configMaps, followedBy, silentSink } from '../support/source/followed.ts'
 
@@ -34,7 +36,8 @@ async function started({ clock, api }: World): Promise<ApiMirrors> {
 async function list(
   { clock }: World,
   mirrors: ApiMirrors,
-  work?: 'little' | 'list',
+  work?: 'little' | 'list' | 'watch',
+  turns = 700,
 ): Promise<{ readonly outcome: ReadOutcome; readonly tookMs: number }> {
   const beganMs = clock.monotonicMs()
   let outcome: ReadOutcome | undefined
@@ -42,7 +45,7 @@ async function list(
   void Promise.resolve(mirrors.read(configMaps, { freshness, elsewhere: 'anywhere', work })).then(
     settled => (outcome = settled),
   )
-  for (let i = 0; i < 400 && outcome === undefined; i++) await clock.advance(10)
+  for (let i = 0; i < turns && outcome === undefined; i++) await clock.advance(10)
   if (outcome === undefined) throw new Error('the read has not ended')
   return { outcome, tookMs: clock.monotonicMs() - beganMs }
 }
@@ -335,3 +338,131 @@ t.test('a restored backup is another history: nothing of the old one is shown', 
   t.ok(mirrors.isOfOldEpoch(configMaps, 290 as Revision))
   await mirrors.stop()
 })
+
+/** Restored stores with other contents, which differ by a modification only. */
+const restores: readonly {
+  readonly name: string
+  readonly before: (api: FakeApi) => void
+  /** Once it is mirrored. */
+  readonly mirrored: (w: World) => Promise<void>
+  readonly restored: (api: FakeApi) => void
+}[] = [
+  {
+    name: 'contents that were read long after their last change',
+    before: api => times(20, () => api.writeOther()),
+    mirrored: async () => {},
+    restored(api) {
+      api.restore(255)
+      api.write('c1', 'other')
+    },
+  },
+  {
+    name: 'a deletion was the last change',
+    before: () => {},
+    async mirrored({ api, clock }) {
+      api.write('c2', 'second')
+      api.writeOther()
+      api.delete('c3')
+      await clock.advance(1000)
+    },
+    restored(api) {
+      api.restore(252)
+      api.delete('c3')
+      api.write('c1', 'other')
+    },
+  },
+  {
+    name: 'progress came after the last change, which the server cannot watch from any more',
+    before: () => {},
+    async mirrored({ api, clock }) {
+      api.write('c2', 'second')
+      times(10, () => api.writeOther())
+      await clock.advance(90_000)
+    },
+    restored(api) {
+      api.restore(255)
+      api.write('c1', 'other')
+    },
+  },
+]
+
+for (const { name, before, mirrored, restored } of restores) {
+  t.test(`a restored store that has passed us is another history: ${name}`, async t => {
+    const w = world()
+    before(w.api)
+    const mirrors = await started(w)
+    await mirrored(w)
+    restored(w.api)
+    times(30, () => w.api.writeOther())
+    await w.clock.advance(20_000)
+    const { outcome } = await list(w, mirrors)
+    t.equal(outcome.from, 'mirror')
+    const entry = mirrors.keyspace(configMaps).store.latest().get(keyOf('c1'))
+    t.match(Buffer.from(entry?.value ?? []).toString(), '"value":"other"')
+    await mirrors.stop()
+  })
+}
+
+t.test('after a cut, contents whose newest change is not known are compared, once', async t => {
+  const w = world()
+  times(20, () => w.api.writeOther())
+  const resets: string[] = []
+  const sink = { ...silentSink, reset: (_: string, reason: string) => void resets.push(reason) }
+  const mirrors = followedBy(w.clock, { upstream: w.api, sink })
+  mirrors.start()
+  await w.clock.advance(5000)
+  w.api.requests.length = 0
+  w.api.restart()
+  await w.clock.advance(20_000)
+  t.equal(mirrors.keyspace(configMaps).state, 'ready')
+  t.strictSame(resets, [], 'nothing is replaced')
+  const compared = w.api.requests.filter(path => path.includes('limit=5000'))
+  t.equal(compared.length, 1, w.api.requests.join('\n'))
+  await mirrors.stop()
+})
+
+t.test('a streaming list waits for longer, and passes in the end', async t => {
+  const w = world()
+  const mirrors = await started(w)
+  w.api.servers[0]!.lagMs = 5000
+  w.api.writeOther()
+  const late = await list(w, mirrors, 'watch')
+  t.equal(late.outcome.from, 'mirror')
+  t.ok(late.tookMs > 2600, `${late.tookMs} ms`)
+  w.api.servers[0]!.lagMs = 60_000
+  w.api.writeOther()
+  const passed = await list(w, mirrors, 'watch', 1500)
+  t.strictSame(passed.outcome, { from: 'elsewhere', reason: 'progress-untrusted' })
+  t.ok(passed.tookMs >= 10_000 && passed.tookMs < 11_000, `${passed.tookMs} ms`)
+  await mirrors.stop()
+})
+
+t.test('resources that are refused together are told in one line', async t => {
+  const clock = new FakeClock()
+  const told: unknown[] = []
+  const warn = (message: string, fields: unknown): void => void told.push([message, fields])
+  const refusals = new Refusals({ clock, logger: { ...silentLogger, warn } })
+  refusals.note({ resource: 'nodes', reason: 'no nodes' })
+  refusals.note({ resource: 'roles', reason: 'no roles' })
+  await clock.advance(5000)
+  refusals.note({ resource: 'secrets', reason: 'no secrets' })
+  refusals.stop()
+  t.strictSame(told, [
+    [
+      'the upstream does not let us follow resources: their requests pass',
+      { resources: 'nodes, roles', firstReason: 'no nodes' },
+    ],
+    [
+      'the upstream does not let us follow a resource: its requests pass',
+      { resource: 'secrets', reason: 'no secrets' },
+    ],
+  ])
+})
+
+function keyOf(name: string): typeof configMaps {
+  return `${configMaps}default/${name}` as typeof configMaps
+}
+
+function times(count: number, act: () => void): void {
+  for (let i = 0; i < count; i++) act()
+}

@@ -21,14 +21,15 @@ export interface Introduction {
 /** Says what there is, and what to do with it. */
 export function introduce({ service, address, source, values, logger }: Introduction): void {
   const held = holdings(service)
-  const { revision } = service
+  const revision = service.revision || undefined
   const objects = held.reduce((sum, { count }) => sum + count, 0)
+  const at = revision === undefined ? '' : `, at revision ${revision}`
   logger.info('ready', { address, objects, revision })
   const page = pageAddress(service, address, values)
   process.stdout.write(
     [
       `Watchglass serves the Kubernetes API at ${address}`,
-      `  ${isUpstreamMirrored.holds(values) ? 'source' : 'etcd  '} ${source}, at revision ${revision}`,
+      `  ${isUpstreamMirrored.holds(values) ? 'source' : 'etcd  '} ${source}${at}`,
       `  holds  ${holdingsText(held)}`,
       ...(page === undefined ? [] : [`  page   ${page} in a browser shows what happens here`]),
       ...tryLines({

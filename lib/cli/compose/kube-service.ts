@@ -110,9 +110,10 @@ export class KubeService {
     return this.#parts.health.isReady
   }
 
-  /** The revision up to which nothing is missing in any keyspace. */
+  /** The revision up to which nothing is missing in any keyspace; 0 while none is mirrored. */
   get revision(): number {
-    return Math.min(...this.#parts.mirrors.statuses().map(({ revision }) => revision))
+    const revisions = this.#parts.mirrors.statuses().map(({ revision }) => revision)
+    return revisions.length === 0 ? 0 : Math.min(...revisions)
   }
 
   /** Figures of this thread, for the page of the process. */

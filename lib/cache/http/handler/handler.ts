@@ -32,6 +32,7 @@ import { builtinOffer, offerOf } from '../request/offers.ts'
 import type { Answer } from '../request/upstream-side.ts'
 import { refuseLate } from '../request/deadline.ts'
 import { answerRead } from './answer-read.ts'
+import { BrokenAnswers } from './broken-answers.ts'
 import { isMutating, report } from './report.ts'
 import { Reply } from '../request/reply.ts'
 import { RequestContext, type RequestFacts } from '../request/request-context.ts'
@@ -63,11 +64,16 @@ function policyOf({ upstream, cluster, preparation, hasCbor }: ApiOptions): Deci
 /** The parts of the API, and what follows from them for all requests. */
 interface HandlerOptions extends ApiOptions {
   readonly policy: DecisionPolicy
+  readonly broken: BrokenAnswers
 }
 
 /** The handler of a server. */
 export function createHandler(api: ApiOptions): Handler {
-  const options: HandlerOptions = { ...api, policy: policyOf(api) }
+  const options: HandlerOptions = {
+    ...api,
+    policy: policyOf(api),
+    broken: new BrokenAnswers(api),
+  }
   const zipper = new Zipper(options.segments)
   const recent = new RecentRequests()
   return received => {
@@ -119,7 +125,11 @@ function handle(context: RequestContext, options: HandlerOptions): void {
 }
 
 /** Waits for the answer, or passes the request. */
-async function finish(context: RequestContext, answer: Answer, options: ApiOptions): Promise<void> {
+async function finish(
+  context: RequestContext,
+  answer: Answer,
+  options: HandlerOptions,
+): Promise<void> {
   try {
     const reason = await answer
     if (reason !== undefined) {
@@ -325,7 +335,7 @@ function factsOf(route: Route): RequestFacts {
 async function refuse(
   context: RequestContext,
   error: StatusError,
-  options: ApiOptions,
+  options: HandlerOptions,
 ): Promise<void> {
   const { reply } = context
   const json = await inSlices(statusBytes(error.status), options.clock)
@@ -338,7 +348,7 @@ async function refuse(
 function fail(
   context: RequestContext,
   error: unknown,
-  { onFault, logger }: Pick<ApiOptions, 'onFault' | 'logger'>,
+  { onFault, broken }: Pick<HandlerOptions, 'onFault' | 'broken'>,
 ): void {
   const { reply, request } = context
   const isFailure = error instanceof CacheError
@@ -348,11 +358,7 @@ function fail(
   else {
     if (isFailure) {
       const traceId = traceIdOf(request.headers)
-      logger.warn('a response failed after it had begun: the connection was closed', {
-        reason: error.message,
-        auditId: reply.auditId,
-        traceId,
-      })
+      broken.note({ reason: error.message, auditId: reply.auditId, traceId })
     }
     request.abort()
   }
