@@ -83,6 +83,7 @@ export type {
   OnFault,
   Peer,
   ResponseHeaders,
+  ResponseStream,
   Takeover,
 } from './http/server/http-request.ts'
 export { Corks } from './http/server/bare/corks.ts'

@@ -1,17 +1,18 @@
-/** A request whose response goes wrong on purpose: it is cut off after some bytes, or it is sent
- *  slowly. Everything else is the request's own. */
+/** A request whose response goes wrong on purpose (faulty-stream.ts). Everything else is the
+ *  request's own. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { CancelTimer, Clock } from '@watchglass/base'
-import type { HttpRequest, Peer, ResponseHeaders, Takeover } from '@watchglass/cache'
+import type { Clock } from '@watchglass/base'
+import type {
+  HttpRequest,
+  Peer,
+  ResponseHeaders,
+  ResponseStream,
+  Takeover,
+} from '@watchglass/cache'
 import type { ChosenFaults } from './chosen-faults.ts'
-
-/** A slow body is sent in so many pieces a second. */
-const piecesPerSecond = 10
-/** The longest wait. A longer one would take the client for dead: after 30 s it may write more,
- *  which then waits here. */
-const waitMaxPieces = 30 * piecesPerSecond
+import { faultyStream } from './faulty-stream.ts'
 
 /** The request as its handler gets it: with these faults of its response, if it has any. */
 export function faultyRequest(
@@ -19,35 +20,17 @@ export function faultyRequest(
   faults: ChosenFaults,
   clock: Clock,
 ): HttpRequest {
-  const isShaped = faults.find('reset') !== undefined || faults.find('slow') !== undefined
-  return isShaped ? new FaultyRequest(request, faults, clock) : request
+  const stream = faultyStream(request, faults, { clock })
+  return stream === request ? request : new FaultyRequest(request, stream)
 }
 
 class FaultyRequest implements HttpRequest {
   readonly #inner: HttpRequest
-  readonly #faults: ChosenFaults
-  readonly #clock: Clock
-  /** Number of bytes to send before the response is cut off. */
-  #leftBytes: number
-  #isCut = false
-  /** The size of a piece of a slow body; undefined if it is not slow. */
-  readonly #pieceBytes: number | undefined
-  /** Bytes that wait to be sent slowly. */
-  #waiting: Uint8Array[] = []
-  #end: (() => void) | undefined
-  #onDrain: (() => void)[] = []
-  /** Number of pieces sent since somebody began to wait. */
-  #piecesWaited = 0
-  #cancel: CancelTimer | undefined
+  readonly #stream: ResponseStream
 
-  constructor(inner: HttpRequest, faults: ChosenFaults, clock: Clock) {
+  constructor(inner: HttpRequest, stream: ResponseStream) {
     this.#inner = inner
-    this.#faults = faults
-    this.#clock = clock
-    this.#leftBytes = faults.find('reset')?.afterBytes ?? Infinity
-    const rate = faults.find('slow')?.bytesPerSecond
-    this.#pieceBytes = rate === undefined ? undefined : Math.max(1, rate / piecesPerSecond)
-    inner.onClose(() => this.#stop())
+    this.#stream = stream
   }
 
   get version(): '1.1' | '2' {
@@ -119,93 +102,27 @@ class FaultyRequest implements HttpRequest {
   }
 
   write(piece: Uint8Array): boolean {
-    if (this.#pieceBytes === undefined) return this.#pass(piece)
-    this.#faults.meet('slow')
-    this.#waiting.push(piece)
-    this.#cancel ??= this.#clock.setTimer(0, this.#sendPiece)
-    return false
+    return this.#stream.write(piece)
   }
 
   onDrain(task: () => void): void {
-    if (this.#pieceBytes === undefined) {
-      this.#inner.onDrain(task)
-      return
-    }
-    this.#piecesWaited = 0
-    this.#onDrain.push(task)
+    this.#stream.onDrain(task)
   }
 
   end(piece?: Uint8Array, trailers?: ResponseHeaders): void {
-    this.endWith(piece === undefined ? [] : [piece], trailers)
+    this.#stream.end(piece, trailers)
   }
 
   endWith(pieces: readonly Uint8Array[], trailers?: ResponseHeaders): void {
     for (const piece of pieces) this.write(piece)
-    const end = (): void => {
-      if (!this.#isCut) this.#inner.end(undefined, trailers)
-    }
-    if (this.#waiting.length === 0) end()
-    else this.#end = end
+    this.#stream.end(undefined, trailers)
   }
 
   abort(): void {
-    this.#stop()
-    this.#inner.abort()
+    this.#stream.abort()
   }
 
   onClose(task: () => void): () => void {
     return this.#inner.onClose(task)
-  }
-
-  /** Writes to the client, as far as the response goes. */
-  #pass(piece: Uint8Array): boolean {
-    if (this.#inner.isClosed || this.#isCut) return true
-    if (piece.length <= this.#leftBytes) {
-      this.#leftBytes -= piece.length
-      return this.#inner.write(piece)
-    }
-    this.#faults.meet('reset')
-    const first = piece.subarray(0, this.#leftBytes)
-    this.#isCut = true
-    const isFull = first.length > 0 && !this.#inner.write(first)
-    // What was written before should arrive: the client is to see a body that ends in its middle.
-    if (isFull) this.#inner.onDrain(() => this.abort())
-    else this.#cancel = this.#clock.setTimer(0, () => this.abort())
-    return true
-  }
-
-  readonly #sendPiece = (): void => {
-    this.#cancel = undefined
-    const [first] = this.#waiting
-    if (first === undefined) return
-    const length = Math.min(first.length, this.#pieceBytes ?? Infinity)
-    if (length === first.length) this.#waiting.shift()
-    else this.#waiting[0] = first.subarray(length)
-    const takesMore = this.#pass(first.subarray(0, length))
-    this.#piecesWaited++
-    if (this.#piecesWaited > waitMaxPieces) this.#letGoOn()
-    if (this.#waiting.length === 0) this.#drained()
-    else if (takesMore) {
-      this.#cancel ??= this.#clock.setTimer(1000 / piecesPerSecond, this.#sendPiece)
-    } else this.#inner.onDrain(this.#sendPiece)
-  }
-
-  #drained(): void {
-    this.#end?.()
-    this.#end = undefined
-    this.#letGoOn()
-  }
-
-  #letGoOn(): void {
-    const tasks = this.#onDrain
-    this.#onDrain = []
-    for (const task of tasks) task()
-  }
-
-  #stop(): void {
-    this.#cancel?.()
-    this.#cancel = undefined
-    this.#waiting = []
-    this.#end = undefined
   }
 }

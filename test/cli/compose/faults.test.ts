@@ -5,6 +5,8 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { keyFromText } from '../../../lib/base/keys.ts'
 import type { AuditLog } from '../../../lib/cache/http/audit/audit.ts'
+import { maskedFrame } from '../../support/http/stream-wire.ts'
+import { WebSocketClient } from '../../support/watch/web-socket-client.ts'
 import { longTimers } from '../../support/program/long-timers.ts'
 import {
   ask,
@@ -85,6 +87,27 @@ t.test('a slow body arrives whole', async t => {
   await replace('slow,rate=1MB/s')
   const slow = await ask(served.service.port, { path: list })
   t.ok(slow.body.equals(whole))
+  t.strictSame(await counts(), [1])
+})
+
+t.test('a watch over a WebSocket is cut off in the middle of a message', async t => {
+  await replace('reset,after=50KB')
+  const client = new WebSocketClient(t, served.service.port, `${list}?watch=1`)
+  t.match(await client.head(), /^HTTP\/1.1 101 /)
+  t.equal((await client.rest()).length, 50 * 1024)
+  t.strictSame(await counts(), [1])
+})
+
+t.test('a slow WebSocket sends whole messages, with answers to pings between them', async t => {
+  await replace('slow,rate=1MB/s')
+  const client = new WebSocketClient(t, served.service.port, `${list}?watch=1`)
+  await client.head()
+  client.socket.write(maskedFrame(9, Buffer.from('ping')))
+  const heard = [await client.next(), await client.next()]
+  const pong = heard.find(message => message?.opcode === 10)
+  const told = heard.find(message => message !== pong)
+  t.equal(pong?.payload.toString(), 'ping')
+  t.match(JSON.parse(String(told?.payload)), { type: 'ADDED', object: { kind: 'ConfigMap' } })
   t.strictSame(await counts(), [1])
 })
 

@@ -3,7 +3,7 @@
 import type { Clock, Revision } from '@watchglass/base'
 import type { Attributes, Status } from '@watchglass/kube'
 import type { WatcherSink } from '@watchglass/store'
-import type { HttpRequest } from '../server/http-request.ts'
+import type { HttpRequest, ResponseStream } from '../server/http-request.ts'
 
 /** A request as the rules of faults see it. */
 export interface FaultySubject {
@@ -36,6 +36,9 @@ export interface RequestFaults {
   readonly met: readonly string[]
   /** The request with a response that goes wrong; `request` itself if nothing does. */
   applyTo(request: HttpRequest, clock: Clock): HttpRequest
+  /** A WebSocket that goes wrong; the stream itself if nothing does. Its pieces are whole
+   *  messages. */
+  applyToMessages(stream: ResponseStream, clock: Clock): ResponseStream
   /** Delay of the answer. */
   delayMs(): number
   /** The refusal in place of the answer. */

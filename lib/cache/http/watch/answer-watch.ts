@@ -155,8 +155,11 @@ function respondTo(
   { mediaType: { encoding }, isZipped, handshake }: Beginning,
   clock: Clock,
 ): ResponseStream {
-  if (handshake !== undefined) return openWebSocket(context, handshake, clock)
-  const { reply, request } = context
+  const { reply, request, faults } = context
+  if (handshake !== undefined) {
+    const stream = openWebSocket(context, handshake, clock)
+    return faults?.applyToMessages(stream, clock) ?? stream
+  }
   const plain = reply.response(200, watchContentType(encoding))
   const { status, headers } = isZipped ? zippedResponse(plain) : plain
   request.respond(status, headers)
