@@ -108,6 +108,7 @@ export {
 export { entriesToLookAt, indexTerms, indexUses, watchedTerms } from './selectors/index-choice.ts'
 export { LabelSelector, parseLabelSelector } from './selectors/label-selector.ts'
 export { runsOfUids } from './selectors/leaf-shards.ts'
+export { rememberedFilter } from './selectors/remembered-filter.ts'
 export { selectedEntries, wholeShard } from './selectors/selected-entries.ts'
 export { openSelectorSize } from './selectors/selector-size.ts'
 export { shardHash } from './selectors/shard-hash.ts'

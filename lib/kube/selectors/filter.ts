@@ -2,7 +2,7 @@
  *  `NotExact` if it cannot be told. */
 
 import type { SelectableField, SelectableReader } from '@watchglass/codec'
-import { type Key, NotExact, textFromKey } from '@watchglass/base'
+import { type Key, keyFromText, NotExact, textFromKey } from '@watchglass/base'
 import type { KeyValue } from '@watchglass/store'
 import type { FieldSelector } from './field-selector.ts'
 import { type LabelRequirement, type LabelSelector, meets } from './label-selector.ts'
@@ -54,7 +54,11 @@ export function compileFilter(selection: Selection, makeReader: MakeReader): Fil
   for (const { label, value, isEqual } of fields.requirements) {
     const test = keyTest(selection, label)
     const field = resource.fields.find(known => known.label === label)
-    if (test !== undefined) fromKey.push(entry => (test(entry) === value) === isEqual)
+    if (label === 'metadata.name' && !value.includes('/')) {
+      // A watch that is behind asks this for each event of the keyspace: the name is not made.
+      const end = `/${keyFromText(value)}`
+      fromKey.push(({ key }) => key.endsWith(end) === isEqual)
+    } else if (test !== undefined) fromKey.push(entry => (test(entry) === value) === isEqual)
     else if (field !== undefined) fromValue.push({ field, value, isEqual })
   }
   if (shards?.field === 'namespace') fromKey.push(namespaceTest(selection, shards))

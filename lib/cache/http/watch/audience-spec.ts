@@ -10,6 +10,7 @@ import {
   nameOfKey,
   namespaceOfKey,
   prefixOfNamespaces,
+  rememberedFilter,
   shardHash,
   uidField,
   uidHash,
@@ -87,6 +88,7 @@ function frameMaker(
 ): AudienceSpec['frameOf'] {
   const { resource } = first
   const frames: FrameCache | undefined = first.canKeep ? watches.frames : undefined
+  const selected = filter && rememberedFilter(filter)
   let framing = first
   let names = namesOf(framing.name)
   /** Another gate instead of one that is outdated: the watch goes on. */
@@ -119,7 +121,7 @@ function frameMaker(
   const isPrepared = (event: Event): boolean =>
     preparation?.waitsFor(resource, keyspace, [event.before, event.after]) === true
   return (event, revision, need) => {
-    const told = watchEvent(event, revision, filter)
+    const told = watchEvent(event, revision, selected)
     if (told === undefined) return undefined
     // The object can be shown: it is this watch that nobody can answer.
     if (framing.isUnanswerable) return 'inexact'
