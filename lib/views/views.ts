@@ -217,7 +217,6 @@ function* begun(view: LiveView, beginning: Steps<LiveEnd | undefined>): Steps<Li
 function countsBody(question: ViewQuestion, fold: CountFold, snapshot: Snapshot): ViewBody {
   const { revision } = snapshot
   const total = snapshot.count(question.plan.range)
-  const groups = [...fold.groups.values()].map(group => ({ ...group }))
-  const counted = { revision, total, matched: fold.matched, groups }
+  const counted = { revision, total, matched: fold.matched, groups: fold.inOrder() }
   return { revision, pieces: countsDocument({ opening: '{', question }, counted) }
 }

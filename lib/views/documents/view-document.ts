@@ -8,12 +8,12 @@ import {
   type Key,
   NotExact,
   type Revision,
-  sortedInSteps,
+  type Steps,
 } from '@watchglass/base'
 import { pause } from '@watchglass/codec'
 import { goJsonString } from '@watchglass/go'
 import type { KeyValue } from '@watchglass/store'
-import { compareGroups, type RowGroup } from '../order/count-fold.ts'
+import type { CountFold, RowGroup } from '../order/count-fold.ts'
 import type { PageRows } from '../order/page-of.ts'
 import type { ViewQuestion } from '../question/parse-view.ts'
 import type { RowWriter } from './row-writer.ts'
@@ -27,6 +27,11 @@ export interface CountedRows {
   readonly total: number
   readonly matched: number
   readonly groups: readonly RowGroup[]
+}
+
+/** Counts whose groups may have to be put in order first. */
+export interface OrderedCounts extends Omit<CountedRows, 'groups'> {
+  readonly groups: ReturnType<CountFold['inOrder']>
 }
 
 /** A piece is sent once it has so many bytes. */
@@ -134,7 +139,7 @@ export function* changeDocument(change: PageChange, writer: RowWriter, wallMs: n
 /** The change of live counts: groups whose number is another one now, and those that are gone. */
 export function* countsChangeDocument(
   { revision, total, matched, groups }: CountedRows,
-  removed: readonly (readonly string[])[],
+  removed: readonly RowGroup[],
 ): ViewPieces {
   const out = new PieceWriter()
   out.text(`{"type":"CHANGE","revision":"${revision}","total":${total},"matched":${matched}`)
@@ -143,7 +148,7 @@ export function* countsChangeDocument(
     out.text(i === 0 ? groupJson(group) : `,${groupJson(group)}`)
     yield* out.full()
   }
-  out.text(`],"removed":[${removed.map(valuesJson).join(',')}]}`)
+  out.text(`],"removed":[${removed.map(({ valuesJson }) => valuesJson).join(',')}]}`)
   yield* out.rest()
   return undefined
 }
@@ -157,19 +162,16 @@ export function firstOf(document: ViewPieces | undefined): ViewPieces {
 /** Counts, the largest groups first. */
 export function* countsDocument(
   { opening, question }: { readonly opening: string; readonly question: ViewQuestion },
-  { revision, total, matched, groups }: CountedRows,
+  { revision, total, matched, groups }: OrderedCounts,
 ): ViewPieces {
   const out = new PieceWriter()
   const by = JSON.stringify(question.countBy.map(({ id }) => id))
   out.text(`${opening}${headOf(question, revision)}`)
   out.text(`,"total":${total},"matched":${matched},"by":${by},"groups":[`)
-  let isFirst = true
-  const sorting = sortedInSteps(groups, compareGroups)
-  let step = sorting.next()
-  for (; step.done !== true; step = sorting.next()) yield pause
-  for (const group of step.value) {
-    out.text(isFirst ? groupJson(group) : `,${groupJson(group)}`)
-    isFirst = false
+  const ordered = 'next' in groups ? yield* paused(groups) : groups
+  for (let from = 0; from < ordered.length; from += groupsAtOnce) {
+    const texts = ordered.slice(from, from + groupsAtOnce).map(groupJson)
+    out.text(`${from === 0 ? '' : ','}${texts.join(',')}`)
     yield* out.full()
   }
   out.text(']}')
@@ -177,12 +179,19 @@ export function* countsDocument(
   return undefined
 }
 
-export function groupJson({ values, count }: RowGroup): string {
-  return `{"values":${valuesJson(values)},"count":${count}}`
+/** Takes steps within a document. */
+function* paused<Result>(steps: Steps<Result>): Generator<Uint8Array, Result, undefined> {
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done === true) return step.value
+    yield pause
+  }
 }
 
-export function valuesJson(values: readonly string[]): string {
-  return `[${values.map(goJsonString).join(',')}]`
+/** Groups that are written in one step. */
+const groupsAtOnce = 256
+
+function groupJson({ valuesJson, count }: RowGroup): string {
+  return `{"values":${valuesJson},"count":${count}}`
 }
 
 /** The token of a row, behind which the next page begins. */

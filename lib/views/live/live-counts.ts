@@ -43,14 +43,12 @@ export class LiveCounts implements LiveView, GroupListener {
     const snapshot = yield* this.#settle()
     if (isEnd(snapshot)) return snapshot
     const { question, counts } = this.#parts
-    for (const [name, group] of counts.kept.fold.groups) this.#shown.set(name, { ...group })
+    for (const [name, group] of counts.kept.fold.groups) this.#shown.set(name, group)
     this.#changed.clear()
     this.#isRecounted = false
-    const groups = [...this.#shown.values()]
-    this.#first = countsDocument(
-      { opening: '{"type":"PAGE",', question },
-      this.#counted(snapshot, groups),
-    )
+    const groups = counts.kept.fold.inOrder()
+    const counted = { ...this.#counted(snapshot, []), groups }
+    this.#first = countsDocument({ opening: '{"type":"PAGE",', question }, counted)
     return undefined
   }
 
@@ -69,16 +67,15 @@ export class LiveCounts implements LiveView, GroupListener {
     if (this.#isRecounted) for (const name of this.#shown.keys()) this.#changed.add(name)
     if (this.#isRecounted) for (const name of groups.keys()) this.#changed.add(name)
     const changed: RowGroup[] = []
-    const removed: (readonly string[])[] = []
+    const removed: RowGroup[] = []
     for (const name of this.#changed) {
       const [shown, group] = [this.#shown.get(name), groups.get(name)]
       if (group === undefined) {
-        if (shown !== undefined) removed.push(shown.values)
+        if (shown !== undefined) removed.push(shown)
         this.#shown.delete(name)
       } else if (group.count !== shown?.count) {
-        const copy = { ...group }
-        this.#shown.set(name, copy)
-        changed.push(copy)
+        this.#shown.set(name, group)
+        changed.push(group)
       }
     }
     this.#changed.clear()

@@ -53,7 +53,11 @@ export class LivePage implements LiveView, ChangedPage {
   #root: unknown
   #comings = -1
   #revision = 0 as Revision
-  #page: Pick<PageRows, 'total' | 'matched' | 'from'> = { total: 0, matched: 0, from: 0 }
+  /** Index of the first row. */
+  #from = 0
+  /** The counts that were told. */
+  #counts: Pick<PageRows, 'total' | 'matched'> = { total: 0, matched: 0 }
+  /** The counts may be others by now. */
   #hasUntold = false
   #toldAtMs = 0
   #first: ViewPieces | undefined
@@ -71,16 +75,12 @@ export class LivePage implements LiveView, ChangedPage {
     const changed = this.#look(snapshot)
     if (changed instanceof NotExact) return changed
     const { question, writer } = this.#parts
+    const { revision } = snapshot
     const entries = this.#rows.map(({ target }) => this.#shown.get(target)!.entry)
-    const page = {
-      ...this.#page,
-      revision: snapshot.revision,
-      entries,
-      last: this.#rows.at(-1)?.key,
-    }
-    this.#revision = snapshot.revision
-    this.#toldAtMs = wallMs
-    this.#hasUntold = false
+    const counts = this.#counted(snapshot)
+    const last = this.#rows.at(-1)?.key
+    const page = { ...counts, revision, from: this.#from, entries, last }
+    this.#told(snapshot, counts, wallMs)
     this.#first = pageDocument({ opening: '{"type":"PAGE",', question }, page, writer, wallMs)
     return undefined
   }
@@ -98,20 +98,42 @@ export class LivePage implements LiveView, ChangedPage {
     return this.#hasUntold ? Math.min(turn, this.#toldAtMs + countsEveryMs) : turn
   }
 
-  *next(wallMs: number): Steps<ViewPieces | undefined | LiveEnd> {
+  next(wallMs: number): Steps<ViewPieces | undefined | LiveEnd> {
+    return this.#isUnchanged(wallMs) ? unchanged : this.#changed(wallMs)
+  }
+
+  /** True if a page before this one has brought everything up to date, and nothing of it concerns
+   *  this page. Most pages see nothing of most changes. */
+  #isUnchanged(wallMs: number): boolean {
+    const { store, changes, order } = this.#parts
+    if (this.#isClosed || changes.isOver || changes.follower.revision !== store.revision)
+      return false
+    if (this.#touched.size > 0 || this.#isAllTouched || wallMs >= this.dueAtMs) return false
+    const hasCome = this.#comings !== changes.comings
+    if (order === undefined) return !hasCome
+    const { fold, follower } = order.kept
+    if (order.isOver() || follower.revision !== store.revision) return false
+    if (hasCome) this.#hasUntold = true
+    return fold.tree.root === this.#root
+  }
+
+  *#changed(wallMs: number): Steps<ViewPieces | undefined | LiveEnd> {
     const snapshot = yield* this.#settle(wallMs)
     if (isEnd(snapshot)) return snapshot
     const changed = this.#look(snapshot)
     if (changed instanceof NotExact) return changed
     const { left, rows } = changed
-    const isSince = Math.abs(wallMs - this.#toldAtMs) >= countsEveryMs
-    if (left.length === 0 && rows.length === 0 && !(this.#hasUntold && isSince)) return undefined
-    this.#revision = snapshot.revision
-    this.#toldAtMs = wallMs
-    this.#hasUntold = false
+    const isQuiet = left.length === 0 && rows.length === 0
+    const isDue = Math.abs(wallMs - this.#toldAtMs) >= countsEveryMs
+    if (isQuiet && !(this.#hasUntold && isDue)) return undefined
+    const counts = this.#counted(snapshot)
+    const areSame = counts.total === this.#counts.total && counts.matched === this.#counts.matched
+    this.#told(snapshot, counts, wallMs)
+    if (isQuiet && areSame) return undefined
     const { revision } = snapshot
     const last = this.#rows.at(-1)?.key
-    const change = { ...this.#page, revision, shown: this.#rows.length, last, left, rows }
+    const [from, shown] = [this.#from, this.#rows.length]
+    const change = { ...counts, revision, from, shown, last, left, rows }
     return changeDocument(change, this.#parts.writer, wallMs)
   }
 
@@ -148,6 +170,19 @@ export class LivePage implements LiveView, ChangedPage {
     }
   }
 
+  #counted(snapshot: Snapshot): Pick<PageRows, 'total' | 'matched'> {
+    const { order, question } = this.#parts
+    const total = snapshot.count(question.plan.range)
+    return { total, matched: order === undefined ? total : order.kept.fold.tree.size }
+  }
+
+  #told({ revision }: Snapshot, counts: Pick<PageRows, 'total' | 'matched'>, wallMs: number): void {
+    this.#revision = revision
+    this.#counts = counts
+    this.#toldAtMs = wallMs
+    this.#hasUntold = false
+  }
+
   /** Looks the rows up, if they may be others now. */
   #look(snapshot: Snapshot): ChangedRows | NotExact {
     const { changes, order, question } = this.#parts
@@ -157,16 +192,16 @@ export class LivePage implements LiveView, ChangedPage {
     if (!mayBeOthers && !hasCome && this.#touched.size === 0 && !this.#isAllTouched) return nothing
     this.#comings = changes.comings
     this.#root = root
-    const { range } = question.plan
-    const found: RowOrder =
-      order === undefined ? new KeyOrder(snapshot, range) : new TreeOrder(order.kept.fold.tree)
-    const from = firstIndex(question, found)
-    const total = hasCome ? snapshot.count(range) : this.#page.total
-    const matched = found.size
-    const isCounted = total === this.#page.total && matched === this.#page.matched
-    this.#page = { total, matched, from }
-    if (!isCounted) this.#hasUntold = true
-    const rows = mayBeOthers ? found.rows(from, question.pageSize) : this.#rows
+    if (hasCome || mayBeOthers) this.#hasUntold = true
+    let rows = this.#rows
+    if (mayBeOthers) {
+      const found: RowOrder =
+        order === undefined
+          ? new KeyOrder(snapshot, question.plan.range)
+          : new TreeOrder(order.kept.fold.tree)
+      this.#from = firstIndex(question, found)
+      rows = found.rows(this.#from, question.pageSize)
+    }
     const changed = this.#compare(rows, snapshot)
     this.#touched.clear()
     this.#isAllTouched = false
@@ -206,6 +241,13 @@ export class LivePage implements LiveView, ChangedPage {
 }
 
 type ChangedRows = Pick<PageChange, 'left' | 'rows'>
+
+/** Steps that are over: nothing has changed. */
+const unchanged: Steps<undefined> = (function* (): Steps<undefined> {
+  yield
+  return undefined
+})()
+unchanged.return(undefined)
 
 const nothing: ChangedRows = { left: [], rows: [] }
 

@@ -1,6 +1,7 @@
 /** The numbers of rows by the texts of some columns. */
 
-import { NotExact, type Steps } from '@watchglass/base'
+import { NotExact, sortedInSteps, type Steps } from '@watchglass/base'
+import { goJsonString } from '@watchglass/go'
 import type { Event, Snapshot } from '@watchglass/store'
 import type { ObjectReaders } from '../cells/cell-reader.ts'
 import { textOf } from '../cells/condition-check.ts'
@@ -12,8 +13,11 @@ import type { FoldProblem, RowFold } from './store-follower.ts'
 
 /** Rows whose columns have the same texts. */
 export interface RowGroup {
+  readonly name: string
   readonly values: readonly string[]
-  count: number
+  /** The JSON of the values, which is written again with each new count. */
+  readonly valuesJson: string
+  readonly count: number
 }
 
 /** A live view that shows counts. */
@@ -40,6 +44,14 @@ export class CountFold implements RowFold {
   readonly listeners: Set<GroupListener> = new Set()
   #matched = 0
   #bytes = 0
+  /** Rises with each change of a count. */
+  #version = 0
+  /** The groups in their order, as they were when somebody asked last: few have changed since, and
+   *  what is nearly in order is sorted soon. */
+  #ordered: { readonly version: number; readonly groups: readonly RowGroup[] } = {
+    version: -1,
+    groups: [],
+  }
 
   constructor(selection: RowSelection, countBy: readonly ViewColumn[], readers: ObjectReaders) {
     this.#selection = selection
@@ -62,6 +74,27 @@ export class CountFold implements RowFold {
     return this.#groups
   }
 
+  /** The groups as they are now, the largest first: sorted in steps, which may be taken later. */
+  inOrder(): readonly RowGroup[] | Steps<readonly RowGroup[]> {
+    const version = this.#version
+    const known = this.#ordered
+    if (known.version === version) return known.groups
+    const isKnown = new Set(known.groups.map(({ name }) => name))
+    const groups: RowGroup[] = []
+    for (const { name } of known.groups) {
+      const group = this.#groups.get(name)
+      if (group !== undefined) groups.push(group)
+    }
+    for (const group of this.#groups.values()) if (!isKnown.has(group.name)) groups.push(group)
+    return this.#sorted(groups, version)
+  }
+
+  *#sorted(groups: readonly RowGroup[], version: number): Steps<readonly RowGroup[]> {
+    const sorted = yield* sortedInSteps(groups, compareGroups)
+    if (version > this.#ordered.version) this.#ordered = { version, groups: sorted }
+    return sorted
+  }
+
   build(snapshot: Snapshot): Steps<FoldProblem | undefined> {
     return this.count(snapshot, 0)
   }
@@ -69,6 +102,7 @@ export class CountFold implements RowFold {
   /** Counts all rows anew, with ages as they are at `wallMs`. */
   *count(snapshot: Snapshot, wallMs: number): Steps<FoldProblem | undefined> {
     this.#groups.clear()
+    this.#version++
     this.#matched = 0
     this.#bytes = 0
     for (const listener of this.listeners) listener.recounted()
@@ -101,14 +135,15 @@ export class CountFold implements RowFold {
     const name = groupName(values)
     const group = this.#groups.get(name)
     this.#matched++
-    for (const listener of this.listeners) listener.counted(name)
+    this.#changed(name)
     if (group !== undefined) {
-      group.count++
+      this.#groups.set(name, { ...group, count: group.count + 1 })
       return undefined
     }
     if (this.#groups.size >= groupsMax) return 'too-many-groups'
-    this.#groups.set(name, { values, count: 1 })
-    this.#bytes += groupBytes + 2 * name.length
+    const valuesJson = `[${values.map(goJsonString).join(',')}]`
+    this.#groups.set(name, { name, values, valuesJson, count: 1 })
+    this.#bytes += groupBytes + 3 * name.length
     return undefined
   }
 
@@ -117,10 +152,18 @@ export class CountFold implements RowFold {
     const group = this.#groups.get(name)
     if (group === undefined) return
     this.#matched--
-    for (const listener of this.listeners) listener.counted(name)
-    if (--group.count > 0) return
+    this.#changed(name)
+    if (group.count > 1) {
+      this.#groups.set(name, { ...group, count: group.count - 1 })
+      return
+    }
     this.#groups.delete(name)
-    this.#bytes -= groupBytes + 2 * name.length
+    this.#bytes -= groupBytes + 3 * name.length
+  }
+
+  #changed(name: string): void {
+    this.#version++
+    for (const listener of this.listeners) listener.counted(name)
   }
 }
 
@@ -130,10 +173,10 @@ function groupName(values: readonly string[]): string {
 }
 
 /** The largest groups first; equal ones by their texts. */
-export function compareGroups(a: RowGroup, b: RowGroup): number {
+function compareGroups(a: RowGroup, b: RowGroup): number {
   if (a.count !== b.count) return b.count - a.count
-  for (const [i, text] of a.values.entries()) {
-    const other = b.values[i] ?? ''
+  for (let i = 0; i < a.values.length; i++) {
+    const [text, other] = [a.values[i] as string, b.values[i] as string]
     if (text !== other) return text < other ? -1 : 1
   }
   return 0

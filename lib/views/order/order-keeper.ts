@@ -68,7 +68,7 @@ const pinnedMax = 256
 /** A place has the key of its object behind what its columns are. */
 const expectedPlaceBytes = 100
 /** To choose and sort fewer rows than this takes as long as to find them in an order. */
-const rowsMin = 200
+const rowsMin = 64
 
 export class OrderKeeper {
   readonly #fits: (bytes: number) => boolean
