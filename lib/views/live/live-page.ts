@@ -106,8 +106,8 @@ export class LivePage implements LiveView, ChangedPage {
    *  this page. Most pages see nothing of most changes. */
   #isUnchanged(wallMs: number): boolean {
     const { store, changes, order } = this.#parts
-    if (this.#isClosed || changes.isOver || changes.follower.revision !== store.revision)
-      return false
+    if (this.#isClosed || changes.isOver) return false
+    if (changes.follower.revision !== store.revision) return false
     if (this.#touched.size > 0 || this.#isAllTouched || wallMs >= this.dueAtMs) return false
     const hasCome = this.#comings !== changes.comings
     if (order === undefined) return !hasCome
@@ -243,11 +243,13 @@ export class LivePage implements LiveView, ChangedPage {
 type ChangedRows = Pick<PageChange, 'left' | 'rows'>
 
 /** Steps that are over: nothing has changed. */
-const unchanged: Steps<undefined> = (function* (): Steps<undefined> {
+const unchanged: Steps<undefined> = oneStep()
+unchanged.return(undefined)
+
+function* oneStep(): Steps<undefined> {
   yield
   return undefined
-})()
-unchanged.return(undefined)
+}
 
 const nothing: ChangedRows = { left: [], rows: [] }
 
