@@ -38,7 +38,7 @@ const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.
 
 rmSync(program, { recursive: true, force: true })
 await build({
-  entryPoints: [`${modules}/cli/cli.js`, `${modules}/cli/commands/worker.js`],
+  entryPoints: [`${modules}/cli/main.js`, `${modules}/cli/commands/worker.js`],
   outdir: program,
   // All in one folder, so that the program finds the script of its threads, and the tables.
   entryNames: '[name]',
@@ -54,6 +54,18 @@ await build({
   legalComments: 'none',
   logLevel: 'warning',
   plugins: [tables],
+})
+
+/** What looks at the version of Node first, which links nothing else. */
+await build({
+  entryPoints: [`${modules}/cli/cli.js`],
+  outdir: program,
+  bundle: true,
+  platform: 'node',
+  target: 'node18',
+  format: 'esm',
+  external: ['./main.js'],
+  logLevel: 'warning',
 })
 
 /** The scripts of the page, each in one piece: the page is one document, whose policy names the hash of its script. */

@@ -7,7 +7,7 @@ import { dirname, join, relative } from 'node:path'
 
 const modules = 'dist/lib'
 const scope = '@watchglass/'
-const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+const { version, repository, homepage, bugs } = JSON.parse(readFileSync('package.json', 'utf8'))
 
 /** What a library needs where it is installed. The one for tests starts the program of its own version. */
 const needs = { cluster: { watchglass: version } }
@@ -39,9 +39,13 @@ async function buildPackage(name, { scripts: _scripts, ...manifest }, folder) {
   writeDeclarations(name, folder)
   copyFileSync(`lib/${name}/README.md`, join(folder, 'README.md'))
   for (const file of ['LICENSE', 'NOTICE']) copyFileSync(file, join(folder, file))
+  const directory = `lib/${name}`
   const published = {
     ...manifest,
     version,
+    repository: { ...repository, directory },
+    homepage: homepage.replace('#', `/tree/main/${directory}#`),
+    bugs,
     exports: { '.': { types: './index.d.ts', default: './index.js' } },
     dependencies: needs[name] ?? {},
   }

@@ -52,7 +52,9 @@ process.env['TMPDIR'] = temporary
 try {
   // Many tests wait for a server, or for time to pass: one process more than processors keeps
   // these busy.
-  await runJobs(chosenJobs(), {
+  const jobs = chosenJobs()
+  sayWhatComes(jobs)
+  await runJobs(jobs, {
     atOnce: availableParallelism() + 1,
     onFile: result => results.push(result),
     write: text => process.stdout.write(text),
@@ -66,6 +68,15 @@ showBudgets()
 const sum = (key: 'passed' | 'failed'): number => results.reduce((sum, each) => sum + each[key], 0)
 process.stdout.write(`${sum('passed')} passed, ${sum('failed')} failed\n`)
 process.exitCode = sum('failed') === 0 && results.length > 0 ? 0 : 1
+
+/** Who waits is told for how long: the first file of many takes a while. */
+function sayWhatComes(jobs: readonly Job[]): void {
+  const count = jobs.reduce((sum, { files }) => sum + files.length, 0)
+  const isWhole = values.wire !== true && values.long !== true && values.package === undefined
+  const budget = values.quick === true ? quickBudget : wholeBudget
+  const about = isWhole && positionals.length === 0 ? `: up to ${budget} s on a quiet machine` : ''
+  process.stdout.write(`# ${count} files${about}\n`)
+}
 
 function chosenJobs(): Job[] {
   const node = process.execPath

@@ -1,7 +1,8 @@
 /** The plots of bench/results: one of each result's floors, and the overview that README shows,
- *  made from the result of `list`. */
+ *  made from what was measured beside a real kube-apiserver (bench/README.md, "A client of
+ *  others"). */
 
-import type { BenchResult, BenchTable } from '../bench.ts'
+import type { BenchResult } from '../bench.ts'
 import { type BarGroup, barChart } from './bars.ts'
 
 /** A result as `npm run bench -- NAME --json FILE` writes it. */
@@ -16,9 +17,11 @@ export interface SavedResult extends BenchResult {
 /** SVG texts by the names of their files. */
 export function plotsOf(results: readonly SavedResult[]): Map<string, string> {
   const plots = new Map<string, string>()
-  for (const result of results) plots.set(`${result.bench}.svg`, floorsPlot(result))
-  const list = results.find(({ bench }) => bench === 'list')
-  if (list !== undefined) plots.set('overview.svg', overviewPlot(list))
+  for (const result of results) {
+    if (result.floors.length > 0) plots.set(`${result.bench}.svg`, floorsPlot(result))
+  }
+  const beside = results.find(({ bench }) => bench === 'kube-apiserver')
+  if (beside !== undefined) plots.set('overview.svg', overviewPlot(beside))
   return plots
 }
 
@@ -38,58 +41,33 @@ function floorsPlot(result: SavedResult): string {
   return barChart(groups, captionOf(result))
 }
 
-function overviewPlot(result: SavedResult): string {
-  const [answers, , quiet] = result.tables
-  const groups: BarGroup[] = []
-  if (answers !== undefined) {
-    const pods = Number(/^\d+/.exec(answers.title)?.[0]).toLocaleString('en-US')
-    groups.push(
-      pair(answers, 'all, JSON, HTTP/2', {
-        title: `List of all ${pods} pods as JSON over HTTP/2 with TLS (more is better)`,
-        unit: 'MB/s',
-        columns: ['MB/s', 'its MB/s'],
-      }),
-      pair(answers, 'get, consistent, HTTP/2', {
-        title: 'Consistent get of one pod over HTTP/2 with TLS (more is better)',
-        unit: 'requests/s',
-        columns: ['requests/s', 'its requests/s'],
-      }),
-    )
-  }
-  const row = quiet?.rows.find(([name, atOnce]) => name === 'HTTP/2' && atOnce === 1)
-  if (quiet !== undefined && row !== undefined) {
-    groups.push({
-      title: 'Median time of a consistent list while other resources change (less is better)',
-      unit: 'ms',
-      bars: [
-        { label: 'Watchglass', value: Number(row[3]), isOurs: true },
-        { label: 'one read of etcd itself', value: Number(row[6]), isOurs: false },
-      ],
-    })
-  }
-  return barChart(groups, captionOf(result))
-}
+/** The rows of the overview: of the request, what is measured, and which is better. */
+const overviewRows = [
+  ['list of all pods as JSON, 8 at a time', 'requests/s', 'more'],
+  ['list of all pods as JSON, 8 at a time', 'ms of its processor', 'less'],
+  ['pages of 500 pods, 8 at a time', 'requests/s', 'more'],
+  ['get of one pod, 8 at a time', 'requests/s', 'more'],
+  ['eight informers of all pods, over and over for a minute', 's of its processor', 'less'],
+  ['memory, resident, with all pods and lists of them', 'MiB', 'less'],
+] as const
 
-interface PairOptions {
-  readonly title: string
-  readonly unit: string
-  readonly columns: readonly [string, string]
-}
-
-/** One row of a table against the bare server in it. */
-function pair({ columns, rows }: BenchTable, name: string, options: PairOptions): BarGroup {
-  const row = rows.find(([first]) => first === name)
-  const valueOf = (column: string): number => Number(row?.[columns.indexOf(column)] ?? Number.NaN)
-  const [ours, other] = options.columns
-  if (!Number.isFinite(valueOf(ours))) throw new Error(`the result has no row "${name}"`)
-  return {
-    title: options.title,
-    unit: options.unit,
-    bars: [
-      { label: 'Watchglass', value: valueOf(ours), isOurs: true },
-      { label: 'bare server with the same bytes', value: valueOf(other), isOurs: false },
-    ],
-  }
+function overviewPlot({ tables: [table], measuredOn, machine }: SavedResult): string {
+  const { title = '', columns = [], rows = [] } = table ?? {}
+  const groups = overviewRows.map(([request, unit, better]): BarGroup => {
+    const row = rows.find(one => one[0] === request && one[1] === unit)
+    if (row === undefined) throw new Error(`the result has no row "${request}", ${unit}`)
+    return {
+      title: `${request.slice(0, 1).toUpperCase()}${request.slice(1)} (${better} is better)`,
+      unit,
+      bars: [2, 3].map(at => ({
+        label: String(columns[at]),
+        value: Number(row[at]),
+        isOurs: at === 2,
+      })),
+    }
+  })
+  const [client] = title.split(',')
+  return barChart(groups, `${client}; ${machine.cpu}, ${machine.cores} cores, ${measuredOn}`)
 }
 
 function captionOf({ bench, size, measuredOn, machine }: SavedResult): string {

@@ -1,7 +1,10 @@
 /** The pages of the site, in the order of its menu. Each is a document of the repository and stays
  *  where it is: no page is a copy. */
 export const menu = [
-  { name: 'Begin', pages: ['README.md', 'deploy/START.md', 'deploy/COMPARED.md'] },
+  {
+    name: 'Begin',
+    pages: ['README.md', 'deploy/START.md', 'deploy/COMPARED.md', 'deploy/RESULTS.md'],
+  },
   {
     name: 'Run',
     pages: [
@@ -48,7 +51,20 @@ export const menu = [
       'bench/README.md',
     ],
   },
-  { name: 'Take part', pages: ['CONTRIBUTING.md', 'CHANGELOG.md'] },
+  {
+    name: 'Take part',
+    pages: [
+      'CONTRIBUTING.md',
+      'GOVERNANCE.md',
+      'MAINTAINERS.md',
+      'CODE_OF_CONDUCT.md',
+      'ROADMAP.md',
+      'ADOPTERS.md',
+      'CHANGELOG.md',
+      'deploy/releases/v0.1.0.md',
+    ],
+  },
+  { name: 'Trust', pages: ['SUPPORT.md', 'SECURITY.md', 'VERIFY.md'] },
 ]
 
 /** The file of a page: README.md is the index of its folder. */

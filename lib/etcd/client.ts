@@ -15,6 +15,8 @@ import type { OwnRevision } from './own-revision.ts'
 export interface Source {
   /** Its name for people, where it is no etcd. */
   readonly called?: string | undefined
+  /** Addresses, for people. Absent where there are none. */
+  readonly endpoints?: readonly string[] | undefined
   /** Revision of an etcd in this process whose history never goes back. */
   readonly ownRevision?: OwnRevision | undefined
   /** Number of connections that were made so far: on a new one another etcd may answer. Absent

@@ -34,7 +34,7 @@ import {
   type UpstreamFacts,
   type UpstreamSide,
 } from '@watchglass/cache'
-import { type DecisionPolicy, keyspaceOf, type Resource } from '@watchglass/kube'
+import { type DecisionPolicy, keyspaceOf, keyspacesOf, type Resource } from '@watchglass/kube'
 import { type AggregatedOptions, AggregatedResources } from './aggregated/aggregated-resources.ts'
 import { KeyFolders } from './key-folders.ts'
 import type { BalancedUpstream } from './upstream/balanced-upstream.ts'
@@ -316,13 +316,18 @@ function featuresOf(
 
 function reportOf(
   { knowledge, evidence, versions, ...rest }: ReportParts,
-  { registry, clock, logger }: UpstreamParts,
+  { registry, mirrors, clock, logger }: UpstreamParts,
 ): ResourceReport {
+  const ofSource = (resource: Resource): number | undefined =>
+    keyspacesOf(resource)
+      .map(keyspace => mirrors.refusalOf?.(keyspace))
+      .find(Boolean)
   return new ResourceReport({
     ...rest,
     resources: () => registry.state.registry.resources,
     listed: () => knowledge.listed,
     objection: knowledge.objection,
+    refusalOf: resource => ofSource(resource) ?? knowledge.refusalOf(resource),
     differences: () => evidence.differences(),
     mixedRows: resource => versions.differences(resource),
     clock,

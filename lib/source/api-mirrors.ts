@@ -137,6 +137,12 @@ export class ApiMirrors implements OwnMirrors {
     return this.#followed.get(name)?.isStarted === true
   }
 
+  refusalOf(name: string): number | undefined {
+    const followed = this.#followed.get(name)
+    const isRefused = (followed?.refusedUntilMs ?? 0) > this.#options.clock.monotonicMs()
+    return isRefused ? followed?.refusal : undefined
+  }
+
   /** Resources of aggregated servers are not looked for here. */
   covers(): boolean {
     return false

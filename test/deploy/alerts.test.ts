@@ -12,8 +12,13 @@ const run = promisify(execFile)
 const { binary, skip } = await findPromtool()
 const tests = 'test/deploy/alerts-test.yaml'
 
+interface Rule {
+  readonly alert: string
+  readonly annotations: { readonly runbook_url?: string }
+}
+
 interface Rules {
-  readonly groups: readonly { readonly rules: readonly { readonly alert: string }[] }[]
+  readonly groups: readonly { readonly rules: readonly Rule[] }[]
 }
 
 interface Tests {
@@ -29,6 +34,19 @@ t.test('the alerts fire when they should, and not before', { skip }, async t => 
   const { stdout } = await run(binary, ['check', 'rules', 'deploy/alerts.yaml'])
   t.match(stdout, /SUCCESS: \d+ rules found/)
   t.match((await run(binary, ['test', 'rules', tests])).stdout, /SUCCESS/)
+})
+
+t.test('each alert leads to its own section of a document', async t => {
+  const { groups } = parse(readFileSync('deploy/alerts.yaml', 'utf8')) as Rules
+  const { homepage } = JSON.parse(readFileSync('package.json', 'utf8')) as { homepage: string }
+  const [root] = homepage.split('#')
+  for (const { alert, annotations } of groups.flatMap(({ rules }) => rules)) {
+    const [url = '', anchor] = annotations.runbook_url?.split('#') ?? []
+    t.ok(url.startsWith(`${root}/blob/main/`), alert)
+    t.equal(anchor, alert.toLowerCase())
+    const text = readFileSync(url.slice(`${root}/blob/main/`.length), 'utf8')
+    t.match(text, new RegExp(`^### ${alert}$`, 'm'))
+  }
 })
 
 t.test('each alert has a test in which it fires, and one in which it does not', async t => {

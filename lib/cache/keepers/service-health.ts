@@ -1,6 +1,6 @@
 /** The health of a service: whether it has mirrored everything, and whether it is about to stop. */
 
-import type { HealthCheck } from '@watchglass/base'
+import type { Clock, HealthCheck, Logger } from '@watchglass/base'
 import { type LoadReport, secondsLeft } from '../mirror/feed/bootstrap.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { KeyspaceStatus } from '../mirror/status.ts'
@@ -24,7 +24,12 @@ export interface ServiceHealthOptions {
   readonly missing?: HealthCheck['problem'] | undefined
   /** Undefined for our own names. */
   readonly serverChecks?: () => ServerChecks | undefined
+  /** The log that is told when everything is mirrored again; none if it is left out. */
+  readonly told?: { readonly clock: Clock; readonly logger: Logger } | undefined
 }
+
+/** A gap that is shorter is not told. */
+const toldAfterMs = 3000
 
 /** The name of the check that fails while etcd gives no answers. */
 const etcdCheck = 'etcd'
@@ -40,6 +45,9 @@ export class ServiceHealth implements Follower {
   readonly #shutdown: HealthCheck
   #onReady: () => void = () => {}
   #isStopping = false
+  /** When the mirror ceased to be whole; undefined while it is, and before it ever was. */
+  #gapSinceMs: number | undefined = undefined
+  #wasWhole = false
 
   constructor(mirrors: Mirrors, options: ServiceHealthOptions = {}) {
     const { own = [] } = options
@@ -85,7 +93,8 @@ export class ServiceHealth implements Follower {
         ? [ping, { name: 'mirror', problem: () => mirrored() ?? missing() }]
         : names.map(name => {
             if (name === 'ping') return ping
-            const synced = (): string | undefined => mirrored() ?? outage?.()
+            // What is mirrored is behind because of the outage.
+            const synced = (): string | undefined => outage?.() ?? mirrored()
             return { name, problem: checks.mirrored.includes(name) ? synced : missing }
           })
     // Under kube-apiserver's names, the checks of what is mirrored speak for etcd, too.
@@ -100,7 +109,25 @@ export class ServiceHealth implements Follower {
   }
 
   stateChanged(): void {
-    if (this.isReady) this.#onReady()
+    const { isReady } = this
+    if (isReady) this.#onReady()
+    this.#tellWhole(isReady)
+  }
+
+  #tellWhole(isWhole: boolean): void {
+    const { told } = this.#options
+    if (told === undefined) return
+    const { clock, logger } = told
+    if (!isWhole) {
+      if (this.#wasWhole) this.#gapSinceMs ??= clock.monotonicMs()
+      return
+    }
+    this.#wasWhole = true
+    if (this.#gapSinceMs === undefined) return
+    const lastedMs = clock.monotonicMs() - this.#gapSinceMs
+    this.#gapSinceMs = undefined
+    if (lastedMs < toldAfterMs) return
+    logger.warn('everything is mirrored again', { seconds: Math.round(lastedMs / 1000) })
   }
 
   /** From now on it is not ready, so that load balancers send it no more requests. */

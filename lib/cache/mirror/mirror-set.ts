@@ -118,6 +118,10 @@ export class MirrorSet implements OwnMirrors {
     return undefined
   }
 
+  get unansweredMs(): number {
+    return Math.max(0, ...this.mirrors.map(({ probe }) => probe.outage.lastsMs))
+  }
+
   get waitingReads(): number {
     return this.mirrors.reduce((sum, mirror) => sum + mirror.waitingReads, 0)
   }

@@ -39,12 +39,17 @@ export interface Mirrors {
   statuses(): KeyspaceStatus[]
   /** Says why an etcd does not answer. Absent where no etcd is asked from here. */
   readonly outage?: (() => string | undefined) | undefined
+  /** Time for which an etcd has given no answer: the longest of several. Absent as above. */
+  readonly unansweredMs?: number | undefined
   /** The name of the check that tells it; that of etcd if it is left out. */
   readonly outageCheck?: string | undefined
   /** The keyspaces without which nothing can be served yet. Absent where these are all. */
   readonly awaited?: (() => KeyspaceStatus[]) | undefined
   /** The way in which progress of a keyspace was last proven. Absent where there is one way. */
   readonly proofOf?: ((keyspace: string) => string | undefined) | undefined
+  /** The code with which the source refuses us a keyspace; undefined if it does not. Absent where
+   *  it refuses all or nothing. */
+  readonly refusalOf?: ((keyspace: Key) => number | undefined) | undefined
   readonly waitingReads: number
 }
 

@@ -10,7 +10,7 @@ import { type ApiServerCounts, labelsOfFamily } from './metrics/apiserver/apiser
 import { type ClusterFacts, clusterMetrics } from './metrics/cluster-metrics.ts'
 import { FaultCounts } from './metrics/fault-counts.ts'
 import { AccessCounts } from './metrics/access-counts.ts'
-import { certificateGauge, type CertificateDates } from './metrics/certificate-dates.ts'
+import { certificateGauges, type CertificateDates } from './metrics/certificate-dates.ts'
 import { underFormerNames } from './metrics/former-names.ts'
 import { type KeyspaceFacts, keyspaceGauges } from './metrics/keyspace-gauges.ts'
 import { MirrorCounts } from './metrics/mirror-counts.ts'
@@ -74,13 +74,20 @@ export class Metrics {
 
   /** Adds the dates of certificates. Called once. */
   watchCertificates(dates: CertificateDates): void {
-    this.#registry.registerMetric(certificateGauge(dates))
+    for (const gauge of certificateGauges(dates)) this.#registry.registerMetric(gauge)
   }
 
   /** Adds the metric of readiness. Called once. */
   watchReadiness(isReady: () => boolean): void {
     const help = '1 while /readyz answers ok.'
     this.#gauge('watchglass_ready', help, () => Number(isReady()))
+  }
+
+  /** Adds the metric of etcd's silence. Called once. */
+  watchEtcd(unansweredMs: () => number): void {
+    const help =
+      'Time for which etcd has given no answer to questions; of several etcds the longest. 0 while all answer.'
+    this.#gauge('watchglass_etcd_unanswered_seconds', help, () => unansweredMs() / 1000)
   }
 
   /** Adds metrics of encoded segments. Called once. */

@@ -10,7 +10,7 @@ import { fleetOptions } from '../options/fleet.ts'
 import { listeningOptions, shutdownDelayOption } from '../options/listening.ts'
 import { logOptions } from '../options/log.ts'
 import { mirroredOptions } from '../options/mirrored.ts'
-import type { CommandRow, Option } from '../options/option.ts'
+import type { CommandRow, Example, Option, OptionGroup } from '../options/option.ts'
 import { faultOptions, memoryOption, threadsOption } from '../options/process.ts'
 import { kubeconfigOptions, portOption } from '../options/proxy.ts'
 import {
@@ -21,32 +21,47 @@ import {
 } from '../options/upstream.ts'
 import { writeOptions } from '../options/writes.ts'
 
-/** The options of `serve`, which `check` has too. */
-const allServeOptions: readonly Option[] = [
+/** The options of `serve`, which `check` has too, by subject. */
+const serveGroups: readonly OptionGroup[] = [
   {
-    name: 'etcd',
-    value: 'URL',
-    many: true,
-    fallback: 'embedded',
-    help: 'The endpoints of etcd, separated by commas; or embedded, an etcd in this process: for trying, tests and load tests.',
+    title: 'What is mirrored',
+    options: [
+      {
+        name: 'etcd',
+        value: 'URL',
+        many: true,
+        fallback: 'embedded',
+        help: 'The endpoints of etcd, separated by commas; or embedded, an etcd in this process: for trying, tests and load tests.',
+      },
+      ...etcdCredentialOptions,
+      ...mirroredOptions,
+    ],
   },
-  ...etcdCredentialOptions,
-  ...listeningOptions,
-  ...mirroredOptions,
-  ...writeOptions,
-  shutdownDelayOption,
-  ...upstreamOptions,
-  metricsNamesOption,
-  otlpOption,
-  ...authOptions,
-  memoryOption,
-  ...fleetOptions,
-  ...faultOptions,
-  threadsOption,
-  ...etcdListenOptions,
-  ...embeddedOptions,
-  ...clusterOptions,
-  ...logOptions,
+  { title: 'Clients', options: [...listeningOptions, shutdownDelayOption] },
+  { title: 'Who may do what', options: authOptions },
+  { title: 'An API server behind it', options: [...upstreamOptions] },
+  {
+    title: 'A cluster of its own, for tests',
+    options: [...embeddedOptions, ...clusterOptions, ...writeOptions, ...faultOptions],
+  },
+  { title: 'Many clusters', options: fleetOptions },
+  { title: 'etcd for others', options: etcdListenOptions },
+  {
+    title: 'The process',
+    options: [memoryOption, threadsOption, metricsNamesOption, otlpOption, ...logOptions],
+  },
+]
+
+const serveExamples: readonly Example[] = [
+  [
+    'watchglass serve --generate pods=1000 --churn 10/s --simulate all',
+    'a made-up cluster that takes writes, at http://127.0.0.1:8001',
+  ],
+  ['watchglass serve --etcd http://127.0.0.1:2379', 'reads from your etcd, on this machine only'],
+  [
+    'watchglass serve --upstream https://10.0.0.1:6443 --upstream-ca kube-ca.crt --upstream-token-file token --listen https://127.0.0.1:8443 --tls-cert server.crt --tls-key server.key',
+    'reads from memory in front of an API server, with its access rules',
+  ],
 ]
 
 /** The options that `run` and `serve` share. */
@@ -68,7 +83,7 @@ const sharedWithRun = [
   'loop',
 ]
 
-const runOptions: readonly Option[] = [
+const preparingOptions: readonly Option[] = [
   {
     name: 'crds',
     value: 'DIR',
@@ -87,8 +102,15 @@ const runOptions: readonly Option[] = [
     name: 'stdio',
     help: 'Instead of a command, for helpers of test frameworks: prints the variables that a command would get as one line of JSON, and keeps the cluster until standard input ends. A line {"apply":[...]} there, of objects and paths of files and folders, applies them, and is answered by {} or {"error":"..."}.',
   },
-  ...allServeOptions.filter(({ name }) => sharedWithRun.includes(name)),
-  ...logOptions.map(option => ({ ...option, fallback: 'error' })),
+]
+
+const runGroups: readonly OptionGroup[] = [
+  { title: 'Before the command', options: preparingOptions },
+  ...serveGroups.flatMap(({ title, options }) => {
+    const shared = options.filter(({ name }) => sharedWithRun.includes(name))
+    return shared.length === 0 ? [] : [{ title, options: shared }]
+  }),
+  { title: 'The log', options: logOptions.map(option => ({ ...option, fallback: 'error' })) },
 ]
 
 /** Every command, in the order of `--help`. */
@@ -137,11 +159,15 @@ const recordingOptions: readonly Option[] = [
   },
 ]
 
+function grouped(groups: readonly OptionGroup[]): Pick<CommandRow, 'options' | 'groups'> {
+  return { groups, options: groups.flatMap(({ options }) => options) }
+}
+
 export const commands: Readonly<Record<CommandName, CommandRow>> = {
   check: {
     operands: '',
     summary: 'Checks what serve would use, one line each: options, files, endpoints, permissions.',
-    options: [...allServeOptions, tryWritesOption],
+    ...grouped([...serveGroups, { title: 'Beside these', options: [tryWritesOption] }]),
   },
   completion: {
     operands: 'bash|zsh|fish',
@@ -243,7 +269,15 @@ export const commands: Readonly<Record<CommandName, CommandRow>> = {
     takesCommand: true,
     summary:
       'Runs a command with a fresh cluster of its own: KUBECONFIG has an administrator and a visitor.',
-    options: runOptions,
+    ...grouped(runGroups),
+    examples: [
+      ['watchglass run -- kubectl get namespaces', 'a cluster that is gone afterwards'],
+      ['watchglass run --crds config/crd -- npm test', 'with your definitions'],
+      [
+        'watchglass run --simulate all --fault error,code=429,share=5% -- go test ./...',
+        'with controllers and kubelets, and with faults',
+      ],
+    ],
   },
   save: {
     operands: 'FILE',
@@ -254,7 +288,8 @@ export const commands: Readonly<Record<CommandName, CommandRow>> = {
   serve: {
     operands: '',
     summary: 'Mirrors an etcd and serves the Kubernetes API from it: lists, gets and watches.',
-    options: allServeOptions,
+    ...grouped(serveGroups),
+    examples: serveExamples,
   },
   stages: {
     operands: '',
@@ -263,3 +298,10 @@ export const commands: Readonly<Record<CommandName, CommandRow>> = {
     options: [...logOptions],
   },
 }
+
+/** The commands by what they are for, as `--help` shows them. */
+export const commandGroups: readonly (readonly [title: string, names: readonly CommandName[]])[] = [
+  ['Serve and test', ['run', 'serve', 'proxy', 'check']],
+  ['Data', ['generate', 'record', 'save', 'decode', 'encode', 'stages']],
+  ['This program', ['completion', 'man', 'envtest']],
+]

@@ -1,48 +1,61 @@
 /** `--help` as text, made from the table of commands. */
 
-import { commands } from './commands.ts'
-import { type CommandRow, type Option, variableOf } from '../options/option.ts'
-
-const width = 100
+import { commandGroups, type CommandName, commands } from './commands.ts'
+import { type CommandRow, type Example, type Option, variableOf } from '../options/option.ts'
+import { type Columns, wrapRow } from './terminal-width.ts'
 
 const table: Readonly<Record<string, CommandRow>> = commands
 
-/** The help of one command, or of the program when `name` is `undefined`. */
-export function helpText(name: string | undefined): string {
+/** The help of one command, or of the program when `name` is `undefined`, wrapped at a width. */
+export function helpText(name: string | undefined, width = 100): string {
   const command = name === undefined ? undefined : table[name]
-  return name === undefined || command === undefined ? programHelp() : commandHelp(name, command)
+  const lines =
+    name === undefined || command === undefined ? programHelp(width) : commandHelp(name, width)
+  return `${lines.join('\n')}\n`
 }
 
-function programHelp(): string {
-  const rows = Object.entries(table).map(([name, command]) => [name, command.summary] as const)
+const programExamples: readonly Example[] = [
+  ['watchglass run -- kubectl get namespaces', 'a cluster for as long as a command takes'],
+  ['watchglass serve --generate pods=1000 --simulate all', 'a made-up cluster to look at'],
+  ['watchglass proxy', 'your cluster, in place of kubectl proxy'],
+]
+
+function programHelp(width: number): string[] {
   return [
-    'Watchglass: a watch cache in front of etcd that serves Kubernetes list, get and watch.',
+    ...wrapRow('', 'Watchglass: Kubernetes list, get and watch, from memory.', {
+      indent: 0,
+      width,
+    }),
     '',
     'Usage: watchglass COMMAND [OPTIONS]',
     '       watchglass --help | --version',
-    ...section('Commands', rows),
-    ...(rows.length === 0 ? [] : ['', 'watchglass COMMAND --help lists the options of a command.']),
+    ...commandGroups.flatMap(([title, names]) => {
+      const rows = names.map(name => [name, commands[name].summary] as const)
+      return section(title, rows, { width, indent: 14 })
+    }),
+    ...section('Examples', programExamples, { width }),
     '',
-  ].join('\n')
+    ...wrapRow('', 'watchglass COMMAND --help lists the options of a command.', {
+      indent: 0,
+      width,
+    }),
+  ]
 }
 
-function commandHelp(name: string, command: CommandRow): string {
-  const usage = [
-    'watchglass',
-    name,
-    command.options.length > 0 ? '[OPTIONS]' : '',
-    command.operands,
-  ]
+function commandHelp(name: string, width: number): string[] {
+  const { summary, options, groups, operands, examples = [] } = commands[name as CommandName]
+  const usage = ['watchglass', name, options.length > 0 ? '[OPTIONS]' : '', operands]
+  const sections = groups ?? [{ title: 'Options', options }]
   return [
-    command.summary,
+    ...wrapRow('', summary, { indent: 0, width }),
     '',
     `Usage: ${usage.filter(word => word !== '').join(' ')}`,
-    ...section(
-      'Options',
-      command.options.map(option => [flagOf(option), describe(option)] as const),
-    ),
-    '',
-  ].join('\n')
+    ...section('Examples', examples, { width }),
+    ...sections.flatMap(group => {
+      const rows = group.options.map(option => [flagOf(option), describe(option)] as const)
+      return section(group.title, rows, { width })
+    }),
+  ]
 }
 
 function flagOf(option: Option): string {
@@ -55,29 +68,13 @@ function describe(option: Option): string {
   return `${option.help}${many}${fallback} [${variableOf(option)}]`
 }
 
-function section(title: string, rows: readonly (readonly [string, string])[]): string[] {
+function section(
+  title: string,
+  rows: readonly (readonly [string, string])[],
+  { width, indent }: Pick<Columns, 'width'> & Partial<Columns>,
+): string[] {
   if (rows.length === 0) return []
-  const indent = Math.min(34, Math.max(...rows.map(([left]) => left.length)) + 4)
-  return ['', `${title}:`, ...rows.flatMap(([left, right]) => wrapRow(left, right, indent))]
-}
-
-/** One row: the left part in its column (on a line of its own when it is too long), the right part
- *  wrapped beside it. */
-function wrapRow(left: string, right: string, indent: number): string[] {
-  const lines: string[] = []
-  let line = `  ${left}`
-  if (line.length >= indent) {
-    lines.push(line)
-    line = ''
-  }
-  line = line.padEnd(indent)
-  for (const word of right.split(' ')) {
-    if (line.trim() !== '' && line.length + word.length + 1 > width) {
-      lines.push(line.trimEnd())
-      line = ' '.repeat(indent)
-    }
-    line += line.endsWith(' ') ? word : ` ${word}`
-  }
-  lines.push(line)
-  return lines
+  const longest = Math.max(...rows.map(([left]) => left.length)) + 4
+  const columns = { width, indent: indent ?? Math.min(Math.floor(width / 3), longest) }
+  return ['', `${title}:`, ...rows.flatMap(([left, right]) => wrapRow(`  ${left}`, right, columns))]
 }

@@ -8,6 +8,7 @@ import { addressOf } from './plan/listen.ts'
 import type { OptionValues } from '../options/option-values.ts'
 import { isWritable } from './plan/serve-plan.ts'
 import { adminListenOf } from './plan/upstream.ts'
+import { terminalWidth, wrapCommand, wrapRow } from './terminal-width.ts'
 
 export interface Introduction {
   readonly service: KubeService
@@ -26,11 +27,12 @@ export function introduce({ service, address, source, values, logger }: Introduc
   const at = revision === undefined ? '' : `, at revision ${revision}`
   logger.info('ready', { address, objects, revision })
   const page = pageAddress(service, address, values)
+  const columns = { width: terminalWidth(process.stdout), indent: 9 }
   process.stdout.write(
     [
       `Watchglass serves the Kubernetes API at ${address}`,
       `  ${isUpstreamMirrored.holds(values) ? 'source' : 'etcd  '} ${source}${at}`,
-      `  holds  ${holdingsText(held)}`,
+      ...wrapRow('  holds', holdingsText(held), columns),
       ...(page === undefined ? [] : [`  page   ${page} in a browser shows what happens here`]),
       ...tryLines({
         address,
@@ -39,7 +41,7 @@ export function introduce({ service, address, source, values, logger }: Introduc
         hasPods: held.some(({ name }) => name === 'pods'),
         takesWrites: isWritable(values),
         runsDeployments: runsDeployments(values),
-      }),
+      }).flatMap(line => (process.stdout.isTTY ? wrapCommand(line, columns) : [line])),
       '',
     ].join('\n'),
   )

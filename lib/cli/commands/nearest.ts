@@ -7,11 +7,23 @@ export function nearest(text: string, known: Iterable<string>): string | undefin
   let bestDistance = Math.max(1, Math.floor(text.length / 3)) + 1
   for (const name of known) {
     const distance = editDistance(text, name)
-    if (distance >= bestDistance) continue
+    const isLikelier =
+      best !== undefined &&
+      distance === bestDistance &&
+      !isPartOf(text, best) &&
+      isPartOf(text, name)
+    if (distance >= bestDistance && !isLikelier) continue
     best = name
     bestDistance = distance
   }
   return best ?? onlyOneWith(text, known)
+}
+
+/** Letters are left out more often than mistaken: `srve` is serve, and not save. */
+function isPartOf(text: string, name: string): boolean {
+  let at = 0
+  for (const letter of name) if (letter === text[at]) at++
+  return at === text.length
 }
 
 /** `cacert` is part of one option only, --etcd-cacert. */

@@ -13,6 +13,7 @@ import { threadsOf } from './plan/threads.ts'
 import { giveCollectorRoom } from './collector.ts'
 import { openFilesMax, systemClock } from '@watchglass/cache'
 import type { CommandContext } from './context.ts'
+import { requireFree } from './free-address.ts'
 import { introduce } from './introduction.ts'
 import { type OpenClient, openEtcdClient } from './etcd-client.ts'
 import { loadRecording } from './recordings/load.ts'
@@ -30,8 +31,9 @@ import { adminListenOf } from './plan/upstream.ts'
 import { churnOption, prefixOption, seedOption } from '../options/cluster.ts'
 import { fleetOptions } from '../options/fleet.ts'
 import { isUpstreamMirrored } from '../options/etcd.ts'
+import { etcdListenOption } from '../options/etcd-listen.ts'
 import { invalid } from '../options/invalid.ts'
-import { listenOption, shutdownDelayOption } from '../options/listening.ts'
+import { addressIn, listenOption, shutdownDelayOption } from '../options/listening.ts'
 import { checkRules, valueOf } from '../options/rules.ts'
 
 export async function serve(context: CommandContext): Promise<number> {
@@ -50,6 +52,7 @@ export async function serve(context: CommandContext): Promise<number> {
     else if (etcdListen !== undefined) await serveEtcdOnly(context, etcdListen)
     return 0
   }
+  if (isOwnEtcd) await requireFreeAddresses(values)
   const workers = await workersFor(values)
   const plan = await startPlan(context)
   const takeRoomBack = giveCollectorRoom(workers !== undefined)
@@ -76,6 +79,17 @@ export async function serve(context: CommandContext): Promise<number> {
     await plan.stop()
   }
   return 0
+}
+
+/** A cluster may take a minute to be generated or loaded: that an address is taken is said
+ *  before. */
+async function requireFreeAddresses(values: OptionValues): Promise<void> {
+  await requireFree(valueOf(values, listenOption), listenOption.name)
+  const admin = adminListenOf(values)
+  if (admin !== undefined) await requireFree(admin, 'admin-listen')
+  const etcd = valueOf(values, etcdListenOption)
+  const etcdAddress = etcd && addressIn(`http://${etcd.address}`)
+  if (etcdAddress !== undefined) await requireFree(etcdAddress, etcdListenOption.name)
 }
 
 /** Connections and threads of a process that serves nobody are some sixty open files. */

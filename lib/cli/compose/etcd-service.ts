@@ -30,10 +30,11 @@ export async function startEtcdService(options: EtcdServiceOptions): Promise<Etc
   const { startEtcdReplica } = await load.etcdReplica()
   const replica = await startEtcdReplica({ ...options, clock: systemClock, metrics })
   const { mirrors, followers } = replica
-  const health = new ServiceHealth(mirrors)
+  const health = new ServiceHealth(mirrors, { told: { clock: systemClock, logger } })
   followers.add(health)
   metrics.watchWaitingReads(() => mirrors.waitingReads)
   metrics.watchKeyspaces(() => mirrors.statuses())
+  metrics.watchEtcd(() => mirrors.unansweredMs ?? 0)
   const onFault = faultLogger(metrics.access, logger)
   const handler = adminHandlerOf(
     {},

@@ -347,14 +347,17 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
     make: ({ authorizer, writeSide }) => authorizer ?? writeSide?.gate,
   }),
   health: part({
-    needs: ['mirrors', 'upstreamProxy', 'memory', 'workers', 'writeSide'],
-    make({ mirrors, upstreamProxy, memory, workers, writeSide }, { attached }) {
+    needs: ['clock', 'mirrors', 'upstreamProxy', 'memory', 'workers', 'writeSide'],
+    make({ clock, mirrors, upstreamProxy, memory, workers, writeSide }, { attached, logger }) {
+      // The main thread tells of its mirrors; those of an API tell of themselves.
+      const isTold = attached?.copies === undefined && attached?.source === undefined
       const health = new ServiceHealth(mirrors, {
         own: [...(upstreamProxy?.checks ?? []), memory?.healthCheck, workers?.check],
         others: attached?.copies?.checks,
         // Workers begin when everything is there.
         missing: attached?.copies === undefined ? () => writeSide?.missing() : undefined,
         serverChecks: () => writeSide?.checks,
+        told: isTold ? { clock, logger } : undefined,
       })
       void health.ready.then(() => memory?.started())
       return health

@@ -217,6 +217,7 @@ export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptio
     metrics.watchCertificates(new CertificateDates(options.operating?.certificateFiles ?? []))
     metrics.watchReadiness(() => health.readyz.every(check => check.problem() === undefined))
     metrics.watchKeyspaces(keyspaces)
+    if (mirrors.unansweredMs !== undefined) metrics.watchEtcd(() => mirrors.unansweredMs ?? 0)
   }
   const resourceOf = resourcesByKeyspace(shown.registry)
   metrics.apiServer?.storage.show({

@@ -16,13 +16,19 @@ export const isHttps: OptionCondition = {
   holds: values => values.text('listen')?.startsWith('https:') === true,
 }
 
-/** The address that an option names; undefined if it is none. */
+/** `127.0.0.1:8001`, `[::1]:8001`, `:8001`. */
+const shortened = /^(?!https?:)(?:\[[0-9a-fA-F:.]+\]|[^:/[\]]*):\d{1,5}$/
+
+/** The address that an option names, also as HOST:PORT or :PORT; undefined if it is none. */
 export function addressIn(text: string): ListenAddress | undefined {
-  const match = /^(https?):\/\/(\[[0-9a-fA-F:.]+\]|[^:/[\]]+)(?::(\d{1,5}))?\/?$/.exec(text)
+  const full = shortened.test(text) ? `http://${text}` : text
+  const match = /^(https?):\/\/(\[[0-9a-fA-F:.]+\]|[^:/[\]]*)(?::(\d{1,5}))?\/?$/.exec(full)
   const [, protocol, bracketed = '', digits] = match ?? []
   const port = Number(digits ?? (protocol === 'https' ? 443 : 80))
   if (match === null || port > 65_535) return undefined
-  const host = bracketed.replace(/^\[|\]$/g, '')
+  if (bracketed === '' && !shortened.test(text)) return undefined
+  // Who names no host is served on this machine: other listeners have to be asked for.
+  const host = bracketed.replace(/^\[|\]$/g, '') || '127.0.0.1'
   return { protocol: protocol === 'https' ? 'https' : 'http', host, port }
 }
 
@@ -30,7 +36,7 @@ export const listenOption: DefaultedOption<ListenAddress> = {
   name: 'listen',
   value: 'URL',
   fallback: 'http://127.0.0.1:8001',
-  help: 'The address to serve on: http or https, both with HTTP/1.1 and HTTP/2. Port 0 picks a free port; none serves only --etcd-listen.',
+  help: 'The address to serve on: http or https, both with HTTP/1.1 and HTTP/2. HOST:PORT is http, :PORT is at 127.0.0.1. Port 0 picks a free port; none serves only --etcd-listen.',
   parse: addressIn,
   wrong: 'is not an address such as http://127.0.0.1:8001',
   needs: [

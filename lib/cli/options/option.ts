@@ -9,7 +9,18 @@ export interface CommandRow {
   readonly takesCommand?: boolean
   readonly summary: string
   readonly options: readonly Option[]
+  /** All options by subject, where they are many. */
+  readonly groups?: readonly OptionGroup[] | undefined
+  /** Command lines as they are typed, with what they are for. */
+  readonly examples?: readonly Example[] | undefined
 }
+
+export interface OptionGroup {
+  readonly title: string
+  readonly options: readonly Option[]
+}
+
+export type Example = readonly [line: string, about: string]
 
 export interface Option {
   readonly name: string

@@ -100,6 +100,10 @@ export class GrpcClient implements Client {
     return this.#endpoints.connections
   }
 
+  get endpoints(): readonly string[] {
+    return this.#endpoints.all.map(({ url }) => url)
+  }
+
   /** Uses other certificates from now on. Streams go on where they are. */
   renew(tls: Tls): void {
     this.#endpoints.renew(tls)

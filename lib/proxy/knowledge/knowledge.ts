@@ -170,6 +170,12 @@ export class UpstreamKnowledge {
     return isServed(keyspace) ? 'unproven' : 'not-ready'
   }
 
+  /** The code with which the upstream refuses our account to list a resource; undefined if it does
+   *  not, or was not asked. */
+  refusalOf({ storage }: Resource): number | undefined {
+    return storage && this.#storage.refusalOf(keyFromText(storage.prefix))
+  }
+
   /** All resources that may be answered from the mirror if evidence allows it, and the states of
    *  the upstream for which evidence is valid: by the version whose servers are to be asked
    *  (`upstreamOf`). */

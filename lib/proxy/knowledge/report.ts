@@ -12,6 +12,8 @@ export interface ReportOptions {
   readonly listed: () => UpstreamResources | undefined
   readonly isExcluded: (resource: Resource) => boolean
   readonly objection: (resource: Resource) => PassReason | undefined
+  /** The code with which the upstream refuses our own account to list a resource. */
+  readonly refusalOf: (resource: Resource) => number | undefined
   readonly aggregated: AggregatedResources
   /** Places where the upstream writes a resource differently. */
   readonly differences: () => readonly { resource: Resource; form: string; at: string }[]
@@ -66,6 +68,18 @@ const words: Partial<Record<PassReason, Words>> = {
   },
 }
 
+/** The upstream has answered, and it is no: what else could be wrong need not be looked at. */
+function refused(code: number): Words {
+  const why = `the upstream answers ${code} when our own account lists it`
+  return code === 401
+    ? { why, remedy: 'look at --upstream-token-file, or at the account that the kubeconfig names' }
+    : {
+        why,
+        remedy:
+          'let our account get, list and watch it (deploy/kubernetes/proxy/rbac.yaml); or nothing: it passes',
+      }
+}
+
 export class ResourceReport {
   readonly #options: ReportOptions
   #cancel: CancelTimer = () => {}
@@ -103,7 +117,7 @@ export class ResourceReport {
       : (this.#alwaysPasses(resource) ?? objection(resource))
     const standing = aggregated.has(resource) ? aggregated.standingOf(resource) : undefined
     const known = reason === undefined || reason === 'excluded' ? undefined : standing
-    const said = reason === undefined ? undefined : words[reason]
+    const said = reason === undefined ? undefined : this.#wordsOf(resource, reason)
     const differing = differences().filter(one => isSame(one.resource, resource))
     return {
       groupVersion: groupVersionText(group, version),
@@ -121,6 +135,12 @@ export class ResourceReport {
       formsThatDiffer: differing.map(({ form, at }) => `${form}: ${at}`),
       versionsDifferIn: mixedRows(resource),
     }
+  }
+
+  #wordsOf(resource: Resource, reason: PassReason): Words | undefined {
+    const isOpen = reason === 'unproven' || reason === 'not-ready'
+    const refusal = isOpen ? this.#options.refusalOf(resource) : undefined
+    return refusal === undefined ? words[reason] : refused(refusal)
   }
 
   #alwaysPasses({ storage }: Resource): PassReason | undefined {

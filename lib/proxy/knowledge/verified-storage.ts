@@ -16,7 +16,7 @@ import {
   type Revision,
 } from '@watchglass/base'
 import type { Resource } from '@watchglass/kube'
-import { UpstreamFailure } from '../upstream/failure.ts'
+import { UnexpectedAnswer, UpstreamFailure } from '../upstream/failure.ts'
 import { type DueTask, DueTasks } from '../upstream/due-tasks.ts'
 import type { StorageFinding } from './storage-check.ts'
 
@@ -51,6 +51,8 @@ interface Entry extends DueTask {
   attempts: number
   /** The revision of our etcd that an empty list of the upstream had first. */
   sharedAt: Revision | undefined
+  /** The code with which the upstream refused our account at the last check. */
+  refusal: number | undefined
 }
 
 export class VerifiedStorage {
@@ -79,6 +81,12 @@ export class VerifiedStorage {
   isAnswered(keyspace: Key): boolean {
     const state = this.stateOf(keyspace)
     return state === 'proven' || state === 'shared'
+  }
+
+  /** The code with which the upstream refuses our account to list the keyspace: 401 or 403;
+   *  undefined if it does not. */
+  refusalOf(keyspace: Key): number | undefined {
+    return this.#entries.get(keyspace)?.refusal
   }
 
   /** The number of keyspaces in each state. */
@@ -123,6 +131,7 @@ export class VerifiedStorage {
       dueMs: 0,
       isUnderWay: false,
       sharedAt: undefined,
+      refusal: undefined,
     }
     this.#entries.set(keyspace, entry)
     return entry
@@ -132,7 +141,9 @@ export class VerifiedStorage {
     let finding: StorageFinding | undefined
     try {
       finding = await this.#options.checkStorage(entry.resource, signal)
+      entry.refusal = undefined
     } catch (error) {
+      if (error instanceof UnexpectedAnswer) entry.refusal = refusalIn(error)
       // A check that was not answered changes nothing.
       const { message: reason } = CacheError.from(error, 'upstream_failed')
       if (entry.attempts === 0 && !signal.aborted) {
@@ -175,6 +186,10 @@ export class VerifiedStorage {
     } else logger.debug('checked storage against the upstream', { ...fieldsOf(entry), state })
     entry.state = state
   }
+}
+
+function refusalIn({ answered }: UnexpectedAnswer): number | undefined {
+  return answered === 401 || answered === 403 ? answered : undefined
 }
 
 function fieldsOf({ keyspace, resource: { resource, group } }: Entry): LogFields {

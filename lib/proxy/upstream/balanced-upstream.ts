@@ -19,6 +19,7 @@ import {
   type Clock,
   LinkedAbort,
   type Logger,
+  Outage,
   sleep,
   withTimeLimit,
 } from '@watchglass/base'
@@ -67,6 +68,8 @@ const callMaxBytes = 1024 * 1024
 const healthyIntervalMs = 5_000
 const unhealthyIntervalMs = 1_000
 const healthTimeoutMs = 3_000
+/** A server that is started anew may take this long. */
+const toldAfterMs = 3_000
 
 export class BalancedUpstream implements Upstream {
   readonly #options: BalancedUpstreamOptions
@@ -80,11 +83,20 @@ export class BalancedUpstream implements Upstream {
   /** Ends the pause before a server's next health check. */
   readonly #cutPauses = new Map<UpstreamServer, () => void>()
   readonly #forwardingServers: ForwardingServers
+  readonly #outage: Outage
   /** Asks the servers what we want to know ourselves. */
   readonly questions: OwnQuestions
 
   constructor(options: BalancedUpstreamOptions) {
     this.#options = options
+    this.#outage = new Outage({
+      ...options,
+      begins:
+        'no server of the upstream is healthy: what passes is refused, and so is whoever was not allowed a moment ago',
+      ends: 'the upstream is healthy again',
+      isUrgent: true,
+      toldAfterMs,
+    })
     this.#forwardingServers = {
       clock: options.clock,
       choose: tried => this.#choose(tried),
@@ -141,9 +153,17 @@ export class BalancedUpstream implements Upstream {
     this.#onAnswersAgain = listener
   }
 
+  /** Undefined while a server is healthy. */
   problem(): string | undefined {
-    const problems = this.#options.servers.map(server => server.problem)
-    return problems.includes(undefined) ? undefined : problems[0]
+    const now = this.#problemNow()
+    return now && (this.#outage.words ?? now)
+  }
+
+  /** Each server with its problem; undefined while one has none. */
+  #problemNow(): string | undefined {
+    const { servers } = this.#options
+    if (servers.some(({ problem }) => problem === undefined)) return undefined
+    return servers.map(({ url, problem }) => `${url.host}: ${problem}`).join('; ')
   }
 
   async call(request: UpstreamCall, as: UpstreamIdentity): Promise<UpstreamAnswer> {
@@ -241,14 +261,16 @@ export class BalancedUpstream implements Upstream {
   }
 
   #mark(server: UpstreamServer, problem: string | undefined): void {
-    if (server.problem === problem) return
+    const before = server.problem
+    server.problem = problem
+    const now = this.#problemNow()
+    if (now === undefined) this.#outage.answered()
+    else this.#outage.failed(now)
+    if (before === problem) return
     const { logger } = this.#options
     const fields = { server: server.url.host, problem }
     if (problem === undefined) logger.info('an upstream server is healthy again', fields)
-    else if (server.problem === undefined) {
-      logger.warn('an upstream server is not healthy', fields)
-    }
-    server.problem = problem
+    else if (before === undefined) logger.warn('an upstream server is not healthy', fields)
     if (problem !== undefined) return
     this.questions.isWell(server)
     this.#onAnswersAgain()

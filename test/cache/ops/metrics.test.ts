@@ -112,5 +112,12 @@ t.test('the end of certificates is read again when their file changes', async t 
     utimesSync(path, 1, name.length)
     t.equal(await endOf(), secondsOf(pem), name)
   }
-  t.notMatch(await metrics.text(), 'option="etcd-cert"')
+  const text = await metrics.text()
+  t.notMatch(text, 'watchglass_certificate_expiry_timestamp_seconds{option="etcd-cert"}')
+  t.match(text, 'watchglass_certificate_unreadable{option="etcd-cert"} 1')
+  t.match(text, 'watchglass_certificate_unreadable{option="tls-cert"} 0')
+  writeFileSync(path, 'garbage')
+  utimesSync(path, 1, 1)
+  t.equal(await endOf(), undefined)
+  t.match(await metrics.text(), 'watchglass_certificate_unreadable{option="tls-cert"} 1')
 })

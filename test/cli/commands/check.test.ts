@@ -104,6 +104,26 @@ t.test('check says of everything whether it works', async t => {
   )
 })
 
+t.test('a taken port fails, and an upstream is not waited for as long as a dead etcd', async t => {
+  const silent = createServer(() => {})
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => {
+    silent.close()
+    silent.closeAllConnections()
+  })
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const nobody = `http://127.0.0.1:${await freePort()}`
+  const { code, lines } = await check(['--listen', url, '--upstream', url, '--etcd', nobody])
+  t.equal(code, 1)
+  for (const line of [
+    `FAIL  --listen ${url}: cannot listen on ${url.slice(7)}: listen EADDRINUSE: address already in use ${url.slice(7)}: stop what listens there, or name another address by --listen`,
+    `FAIL  upstream ${url}: /version has no answer within 3 s`,
+  ]) {
+    t.ok(lines.includes(line), `${line}\nof\n${lines.join('\n')}`)
+  }
+})
+
 t.test('check of a read replica, which listens to clients of etcd only', async t => {
   const { lines } = await check(['--listen', 'none', '--etcd-listen', '127.0.0.1:0'])
   t.strictSame(

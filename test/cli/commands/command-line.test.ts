@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
-import { commands } from '../../../lib/cli/commands/commands.ts'
+import { commandGroups, commands } from '../../../lib/cli/commands/commands.ts'
 import { helpText } from '../../../lib/cli/commands/help.ts'
 import { type CommandLine, load } from '../../../lib/cli/commands/command-line.ts'
 import type { CommandRow } from '../../../lib/cli/options/option.ts'
@@ -134,6 +134,43 @@ t.test('help names every command and option, within 100 columns', async t => {
         : (table[name]?.options ?? []).map(o => `--${o.name}`)
     for (const word of expected) t.match(text, word)
   }
+})
+
+t.test('help has the width of a terminal, groups, and three examples', async t => {
+  for (const name of [undefined, ...Object.keys(commands)]) {
+    const lines = helpText(name, 80).split('\n')
+    // A word of its own that is longer cannot be broken.
+    t.strictSame(
+      lines.filter(line => line.length > 80 && line.trim().includes(' ')),
+      [],
+      name ?? 'the program',
+    )
+  }
+  t.strictSame(
+    commandGroups.flatMap(([, names]) => names).toSorted(),
+    Object.keys(commands).toSorted(),
+  )
+  for (const name of ['run', 'serve'] as const) {
+    const { groups = [], options, examples = [] } = commands[name]
+    t.ok(groups.length > 4, name)
+    t.strictSame(
+      groups.flatMap(group => group.options),
+      options,
+    )
+    t.equal(examples.length, 3)
+    for (const [line] of examples) {
+      const [program, ...args] = line.split(' ')
+      t.equal(program, 'watchglass')
+      t.equal(load(args, {}).kind, 'run', line)
+    }
+  }
+  const [, block = ''] = /\nExamples:\n([^]*?)\n\n/.exec(helpText(undefined)) ?? []
+  t.equal(block.split('\n').filter(line => line.startsWith('  watchglass ')).length, 3)
+})
+
+t.test('a letter that was left out is likelier than one that was mistaken', async t => {
+  t.throws(() => load(['srve'], {}), { message: /did you mean serve\?/ })
+  t.throws(() => load(['sve'], {}), { message: /did you mean save\?/ })
 })
 
 t.test('options end where the command of an operand begins', async t => {

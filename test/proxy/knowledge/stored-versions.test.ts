@@ -1,6 +1,7 @@
 import t from 'tap'
 import { ask } from '../../support/http/served.ts'
 import type { Before, DirectAnswer } from '../../support/upstream/answers.ts'
+import { moment } from '../../support/http/moment.ts'
 import { answeredHere, configMap, originOf, startProxied } from '../../support/upstream/proxied.ts'
 
 const deployment = {
@@ -62,4 +63,34 @@ t.test('one that is stored as servers of the minor store it is answered here', a
   const deployments = await proxied.get('/apis/apps/v1/deployments')
   t.equal(originOf(deployments), 'mirror; revision=N')
   t.ok(proxied.upstream.seen.some(({ url }) => url === '/apis/apps/v1'))
+})
+
+t.test('a resource that our account may not list is said to be refused, not unproven', async t => {
+  const proxied = await startProxied(t, {
+    upstream: {
+      before: ({ url }) =>
+        url.startsWith('/api/v1/secrets?')
+          ? { code: 403, headers: { 'content-type': 'application/json' }, body: '{}' }
+          : undefined,
+    },
+    service: { adminListen },
+    objects,
+  })
+  await answeredHere(proxied, '', 'v1', 'configmaps')
+  const secrets = async (): Promise<Record<string, unknown> | undefined> => {
+    const { body } = await ask(proxied.service.adminPort, { path: '/resources' })
+    const { resources } = JSON.parse(body.toString()) as { resources: Record<string, unknown>[] }
+    return resources.find(one => one['resource'] === 'secrets')
+  }
+  let said = await secrets()
+  while (!String(said?.['why']).includes('403')) {
+    await moment()
+    said = await secrets()
+  }
+  t.match(said, {
+    isAnsweredHere: false,
+    reason: 'unproven',
+    why: 'the upstream answers 403 when our own account lists it',
+    whatWouldChangeThat: /rbac\.yaml/,
+  })
 })

@@ -92,6 +92,7 @@ export function everyMetric(): Metrics {
     sentBytes: 0,
   }))
   metrics.watchCertificates(new CertificateDates([]))
+  metrics.watchEtcd(() => 0)
   metrics.showVersions('')
   metrics.watchReadiness(() => true)
   metrics.watchKeyspaces(() => [])

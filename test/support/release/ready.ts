@@ -7,10 +7,15 @@ export interface ReleaseState {
   readonly status: string
   /** Names of tags. */
   readonly tags: readonly string[]
+  /** The release note of the version; undefined if there is none. */
+  readonly note: string | undefined
 }
 
+/** A note is read in a minute. */
+const noteMaxLines = 120
+
 /** Each reason as a sentence that says what to do; none if it may be published. */
-export function reasonsAgainst({ version, changelog, status, tags }: ReleaseState): string[] {
+export function reasonsAgainst({ version, changelog, status, tags, note }: ReleaseState): string[] {
   const reasons: string[] = []
   const changed = status.split('\n').filter(line => line !== '')
   if (changed.length > 0) {
@@ -29,10 +34,22 @@ export function reasonsAgainst({ version, changelog, status, tags }: ReleaseStat
   if (unreleased !== undefined && unreleased.text.trim() !== '') {
     reasons.push('CHANGELOG.md has entries under Unreleased: move them to the section of a version')
   }
+  if (note === undefined) {
+    reasons.push(`${noteOf(version)} is missing: one page of what is new, for who meets it first`)
+  } else if (note.split('\n').length > noteMaxLines) {
+    reasons.push(
+      `${noteOf(version)} has more than ${noteMaxLines} lines: the changelog has the rest`,
+    )
+  }
   if (tags.includes(`v${version}`)) {
     reasons.push(`the tag v${version} exists: npm version patch, minor or major makes the next`)
   }
   return reasons
+}
+
+/** The release note of a version, which the host of the repository shows with it. */
+export function noteOf(version: string): string {
+  return `deploy/releases/v${version}.md`
 }
 
 function sectionsOf(changelog: string): { readonly title: string; readonly text: string }[] {

@@ -1,9 +1,10 @@
 /** A release: checks, builds, lists and tries everything that is published, in a folder of its own;
  *  then publishes the packages.
  *
- *      npm run release -- [--dry-run]
+ *      npm run release -- [--dry-run | --build-only]
  *
- *  A dry run says what speaks against a release, goes on all the same, and publishes nothing. */
+ *  A dry run says what speaks against a release, goes on all the same, and publishes nothing.
+ *  `--build-only` is for .github/workflows/release.yml, which publishes what was built. */
 
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -23,7 +24,7 @@ import { libraries, pack } from '../program/package.ts'
 import { nodeOfVersion } from '../runner/other-node.ts'
 import { ToolOptions } from '../runner/tool-options.ts'
 import { architectures, buildOneFile, nodeVersion } from './one-file.ts'
-import { reasonsAgainst } from './ready.ts'
+import { noteOf, reasonsAgainst } from './ready.ts'
 import { tryOneFile } from './smoke.ts'
 
 interface Component {
@@ -36,13 +37,21 @@ interface PartsList {
   readonly components: readonly Component[]
 }
 
-async function release(folder: string, isDry: boolean): Promise<void> {
+interface ReleaseOptions {
+  readonly isDry: boolean
+  /** A tag has begun it. */
+  readonly isBuildOnly: boolean
+}
+
+async function release(folder: string, { isDry, isBuildOnly }: ReleaseOptions): Promise<void> {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+  const note = noteOf(version)
   const reasons = reasonsAgainst({
     version,
     changelog: readFileSync('CHANGELOG.md', 'utf8'),
     status: output('git', 'status', '--porcelain'),
-    tags: output('git', 'tag', '--list').split('\n'),
+    tags: isBuildOnly ? [] : output('git', 'tag', '--list').split('\n'),
+    note: existsSync(note) ? readFileSync(note, 'utf8') : undefined,
   })
   for (const reason of reasons) say(`against a release: ${reason}`)
   if (reasons.length > 0 && !isDry) throw new Error('nothing was built or published')
@@ -56,7 +65,7 @@ async function release(folder: string, isDry: boolean): Promise<void> {
   const files = architectures.map(arch => buildOneFile(arch, folder))
   writePartsLists(folder, version)
   writeChecksums(folder)
-  say('trying the packages, installed in another folder')
+  say('trying the workflows, the chart, and the packages, installed in another folder')
   tryPackages(packages)
   const own = files[architectures.findIndex(arch => arch === process.arch)]
   if (own === undefined) throw new Error(`there is no file for ${process.arch} to try`)
@@ -66,18 +75,33 @@ async function release(folder: string, isDry: boolean): Promise<void> {
   if (isDry) {
     const count = reasons.length === 0 ? 'nothing speaks' : `${reasons.length} of the above speak`
     say(`all is in ${folder}; ${count} against a release; nothing was published`)
+    for (const line of remainingSteps(version, folder)) say(line)
     return
   }
+  if (isBuildOnly) return
   // The program first: a library needs it.
   for (const path of packages) {
     execFileSync('npm', ['publish', '--provenance', path], { stdio: 'inherit' })
   }
 }
 
-/** Runs the tests of installed packages on those that will be published. Their output is shown if
- *  they fail. */
+/** The steps of a release that need a network and rights. */
+function remainingSteps(version: string, folder: string): string[] {
+  return [
+    `left to do, which .github/workflows/release.yml does for the tag v${version}:`,
+    `  files: gh release create v${version} --notes-file ${noteOf(version)} with all of ${folder}, attested`,
+    '  npm: npm stage publish FILE.tgz of the program, then of the libraries; npm stage approve by a maintainer',
+    '  image: docker buildx build --platform linux/amd64,linux/arm64 --file deploy/Dockerfile --push, attested',
+    '  chart: helm package deploy/helm/watchglass, then helm push to an OCI registry',
+    'once, by hand: the first npm publish of each package, and release.yml as its trusted publisher; the environment',
+    '  "release" with its reviewers; private reports of vulnerabilities; protection of main and of tags v*',
+  ]
+}
+
+/** Runs the tests of what will be published, those of packages on the very files. Their output is
+ *  shown if they fail. */
 function tryPackages([program = '', ...others]: readonly string[]): void {
-  for (const test of ['installed', 'libraries']) {
+  for (const test of ['publishing', 'chart', 'alerts', 'installed', 'libraries']) {
     const { status, stdout } = spawnSync(process.execPath, [`dist/test/deploy/${test}.test.js`], {
       // A busy machine installs slowly: tap would end it after 30 s.
       env: {
@@ -92,7 +116,7 @@ function tryPackages([program = '', ...others]: readonly string[]): void {
     })
     if (status === 0) continue
     say(stdout)
-    throw new Error(`a package does not work where it is installed: see above`)
+    throw new Error(`test/deploy/${test}.test.ts fails: see above`)
   }
 }
 
@@ -191,6 +215,8 @@ function say(line: string): void {
 }
 
 const tool = new ToolOptions(`npm run release -- [OPTION]
-  --dry-run  publishes nothing, and says what it would publish`)
-const { values } = tool.read({ options: { 'dry-run': { type: 'boolean', default: false } } })
-await release('.cache/release', values['dry-run'])
+  --dry-run     publishes nothing, and says what it would publish
+  --build-only  publishes nothing, and fails where something speaks against a release`)
+const flag = { type: 'boolean', default: false } as const
+const { values } = tool.read({ options: { 'dry-run': flag, 'build-only': flag } })
+await release('.cache/release', { isDry: values['dry-run'], isBuildOnly: values['build-only'] })

@@ -52,8 +52,29 @@ export interface RunOptions {
   readonly silentMaxMs?: number
 }
 
+/** The files of a run, for people: how many there are, and how many have ended. */
+class FileCount {
+  readonly #all: number
+  #ended = 0
+
+  constructor(jobs: readonly Job[]) {
+    this.#all = jobs.reduce((sum, { files }) => sum + files.length, 0)
+  }
+
+  /** `12 of 340`. A file that is run once more is not counted twice. */
+  ended(): string {
+    this.#ended = Math.min(this.#ended + 1, this.#all)
+    return `${this.#ended} of ${this.#all}`
+  }
+}
+
+interface CountedOptions extends RunOptions {
+  readonly count: FileCount
+}
+
 /** Runs `jobs` in their order. */
-export async function runJobs(jobs: readonly Job[], options: RunOptions): Promise<void> {
+export async function runJobs(jobs: readonly Job[], given: RunOptions): Promise<void> {
+  const options = { ...given, count: new FileCount(jobs) }
   const waiting = [...jobs]
   async function work(): Promise<void> {
     for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
@@ -67,7 +88,11 @@ export async function runJobs(jobs: readonly Job[], options: RunOptions): Promis
 }
 
 /** One of these files has ended the process after its own end: whichever fails by itself. */
-async function findCulprit(job: Job, files: readonly string[], options: RunOptions): Promise<void> {
+async function findCulprit(
+  job: Job,
+  files: readonly string[],
+  options: CountedOptions,
+): Promise<void> {
   for (const file of files) {
     const onFile = (result: FileResult): void => {
       // Its tests were counted when it shared the process.
@@ -78,7 +103,7 @@ async function findCulprit(job: Job, files: readonly string[], options: RunOptio
 }
 
 /** Returns how many of its tests have failed. */
-async function runAlone(job: Job, file: string, options: RunOptions): Promise<number> {
+async function runAlone(job: Job, file: string, options: CountedOptions): Promise<number> {
   let failed = 0
   const onFile = (result: FileResult): void => {
     failed += result.failed
@@ -106,7 +131,7 @@ interface JobEnd {
   readonly isUnclaimed: boolean
 }
 
-async function runJob(job: Job, options: RunOptions): Promise<JobEnd> {
+async function runJob(job: Job, options: CountedOptions): Promise<JobEnd> {
   const { machine, silentMaxMs: silentMs = silentMaxMs } = options
   const [program = '', ...args] = job.command
   const patientMs = (ms: number): number => Math.min(ms * machine.patience, patientMaxMs)
@@ -164,7 +189,7 @@ async function runJob(job: Job, options: RunOptions): Promise<JobEnd> {
 /** The lines of one process, taken apart by file. */
 class JobReport {
   readonly #job: Job
-  readonly #options: RunOptions
+  readonly #options: CountedOptions
   #next = 0
   #lines: string[] = []
   #passed = 0
@@ -177,7 +202,7 @@ class JobReport {
   #processorMsBefore = 0
   #processorMs = 0
 
-  constructor(job: Job, options: RunOptions) {
+  constructor(job: Job, options: CountedOptions) {
     this.#job = job
     this.#options = options
   }
@@ -248,11 +273,11 @@ class JobReport {
     const processorSeconds = (this.#processorMs - this.#processorMsBefore) / 1000
     const counts = { passed: this.#passed, failed: this.#failed }
     const result = { file, ...counts, seconds, processorSeconds }
-    const { write, onFile } = this.#options
+    const { write, onFile, count } = this.#options
     this.#flush()
     const state = result.failed === 0 ? 'ok' : 'not ok'
     const took = `${seconds.toFixed(1)} s, ${processorSeconds.toFixed(1)} s of the processors`
-    write(`${state} - ${file} (${result.passed} tests, ${took})\n`)
+    write(`${state} - ${file} (${result.passed} tests, ${took}), ${count.ended()}\n`)
     if (result.failed > 0 && file.endsWith('.js')) {
       write(`# again: TAP_TIMEOUT=300 node --enable-source-maps ${file}\n`)
     }

@@ -53,6 +53,8 @@ export interface FrontAccess {
   readonly mode: AuthorizationOptions['mode']
   /** Who callers are; by their tokens if it is left out. */
   readonly callers?: Partial<CallersOptions> | undefined
+  /** The time that a yes is kept. */
+  readonly allowMs?: number | undefined
 }
 
 export interface Proxied {
@@ -132,7 +134,13 @@ export function startFront(
         discoversResources: options.discoversResources,
       },
       authorization: access &&
-        callers && { mode: access.mode, canPass: true, server: servers, callers },
+        callers && {
+          mode: access.mode,
+          canPass: true,
+          server: servers,
+          callers,
+          allowMs: access.allowMs,
+        },
       ...service,
     }),
   )

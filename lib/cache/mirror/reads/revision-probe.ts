@@ -324,7 +324,7 @@ export class RevisionProbe {
 
   /** The answer to a question, which is cancelled when it is late; undefined if there is none. */
   async #inTime<T>(ask: (late: AbortSignal) => Promise<T>): Promise<T | undefined> {
-    const { limits, signal, clock } = this.#options
+    const { signal, clock } = this.#options
     const call = this.#spareCall ?? new Call(signal)
     this.#spareCall = undefined
     this.#calls.add(call)
@@ -334,9 +334,7 @@ export class RevisionProbe {
       return answer
     } catch (error) {
       const failure = CacheError.from(error, 'source_failed')
-      const late = `${this.#options.client.called ?? 'etcd'} did not answer in ${limits.probeTimeoutMs} ms: ${failure.message}`
-      const told = call.isLate ? new CacheError('source_failed', late) : failure
-      if (!signal.aborted) this.#outage.failed(told)
+      if (!signal.aborted) this.#outage.failed(call.isLate ? this.#late(failure) : failure)
       return undefined
     } finally {
       this.#heardMs = clock.monotonicMs()
@@ -344,6 +342,17 @@ export class RevisionProbe {
       if (this.#spareCall === undefined && !call.isLate) this.#spareCall = call
       else call.abort.release()
     }
+  }
+
+  /** The failure of a question that was given up: who was silent, and what was in its way, if it
+   *  is more than that we gave it up. */
+  #late({ code, message }: CacheError): CacheError {
+    const { client, limits } = this.#options
+    const { called = 'etcd', endpoints = [] } = client
+    const name = [called, endpoints.join(', ')].filter(word => word !== '').join(' ')
+    const cause = code === 'closed' ? '' : `: ${message}`
+    const text = `${name} did not answer in ${limits.probeTimeoutMs} ms${cause}`
+    return new CacheError('source_failed', text)
   }
 }
 

@@ -25,13 +25,10 @@ export class CertificateDates {
     this.#files = files
   }
 
-  /** When the first certificate of each file ends that can be read. */
-  async read(): Promise<ReadonlyMap<string, number>> {
-    const dates = new Map<string, number>()
-    for (const { option, path } of this.#files) {
-      const endsMs = await this.#endOf(path)
-      if (endsMs !== undefined) dates.set(option, endsMs)
-    }
+  /** When the first certificate of each file ends; undefined where none can be read. */
+  async read(): Promise<ReadonlyMap<string, number | undefined>> {
+    const dates = new Map<string, number | undefined>()
+    for (const { option, path } of this.#files) dates.set(option, await this.#endOf(path))
     return dates
   }
 
@@ -44,24 +41,44 @@ export class CertificateDates {
       this.#known.set(path, { mtimeMs, endsMs })
       return endsMs
     } catch {
-      // Whoever uses the file says that it cannot be read. Here it has no date.
+      // Whoever uses the file says why it cannot be read.
       return undefined
     }
   }
 }
 
-/** The gauge of the dates. */
-export function certificateGauge(dates: CertificateDates): Gauge {
-  return new Gauge({
-    name: 'watchglass_certificate_expiry_timestamp_seconds',
-    help: 'When the certificates of a file end, in seconds since 1970; of several the first. By the option that names the file.',
-    labelNames: ['option'],
-    registers: [],
-    async collect() {
-      this.reset()
-      for (const [option, endsMs] of await dates.read()) this.set({ option }, endsMs / 1000)
-    },
-  })
+/** The gauges of the dates, and of files without any. */
+export function certificateGauges(dates: CertificateDates): Gauge[] {
+  const gauge = (
+    name: string,
+    help: string,
+    valueOf: (endsMs: number | undefined) => number | undefined,
+  ): Gauge =>
+    new Gauge({
+      name: `watchglass_certificate_${name}`,
+      help: `${help} By the option that names the file.`,
+      labelNames: ['option'],
+      registers: [],
+      async collect() {
+        this.reset()
+        for (const [option, endsMs] of await dates.read()) {
+          const value = valueOf(endsMs)
+          if (value !== undefined) this.set({ option }, value)
+        }
+      },
+    })
+  return [
+    gauge(
+      'expiry_timestamp_seconds',
+      'When the certificates of a file end, in seconds since 1970; of several the first.',
+      endsMs => endsMs && endsMs / 1000,
+    ),
+    gauge(
+      'unreadable',
+      '1 while a file has no certificate that can be read: the one that was read before stays in use.',
+      endsMs => Number(endsMs === undefined),
+    ),
+  ]
 }
 
 function earliestEnd(pem: string): number | undefined {

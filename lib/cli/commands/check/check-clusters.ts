@@ -124,7 +124,9 @@ async function aboutEtcd(values: OptionValues, signal: AbortSignal): Promise<str
 
 async function aboutUpstream({ servers }: UpstreamOptions, signal: AbortSignal): Promise<string> {
   try {
-    const answer = await new UpstreamQuestions(servers, signal).get('/version')
+    const answer = await new UpstreamQuestions(servers, { maxMs: answerMaxMs, signal }).get(
+      '/version',
+    )
     const { gitVersion = '' } = documentIn(answer) as { readonly gitVersion?: string }
     return `Kubernetes ${gitVersion}`
   } finally {

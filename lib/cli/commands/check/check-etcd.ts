@@ -18,23 +18,27 @@ export interface EtcdCheck {
   readonly signal: AbortSignal
 }
 
+/** False if one of them answers nothing. */
 export async function checkEtcd(
   list: CheckList,
   values: OptionValues,
   options: EtcdCheck,
-): Promise<void> {
+): Promise<boolean> {
+  let areAnswering = true
   const others = values.all('etcd-for').flatMap(text => text.split('=').slice(1).join('=') || [])
   for (const endpoints of [undefined, ...new Set(others)]) {
     const connection = connectionTo(values, endpoints)
     // What is wrong with the credentials was said with the files.
-    if (connection === undefined) return
+    if (connection === undefined) return areAnswering
     const client = new GrpcClient(connection)
     try {
-      await checkOne(list, client, { connection, ...options })
+      const isAnswering = await checkOne(list, client, { connection, ...options })
+      areAnswering &&= isAnswering
     } finally {
       await client.close()
     }
   }
+  return areAnswering
 }
 
 function connectionTo(
@@ -52,7 +56,7 @@ async function checkOne(
   list: CheckList,
   client: Client,
   { connection, prefix, mayWrite, signal }: EtcdCheck & { readonly connection: EtcdConnection },
-): Promise<void> {
+): Promise<boolean> {
   const statuses = await client.status(AbortSignal.any([signal, AbortSignal.timeout(maxMs)]))
   const { endpoints } = judgeVersions(statuses)
   for (const [i, one] of endpoints.entries()) {
@@ -73,14 +77,15 @@ async function checkOne(
     })
   }
   // Why is said by now.
-  if (statuses.every(status => 'failure' in status)) return
+  if (statuses.every(status => 'failure' in status)) return false
   const name = connection.endpoints.join(', ')
   const canRead = await list.try(`etcd ${name}: read ${prefix}/`, () =>
     countBelow(client, prefix, signal),
   )
-  if (!canRead) return
+  if (!canRead) return true
   await list.try(`etcd ${name}: watch ${prefix}/`, () => watchBelow(client, prefix))
   await checkPromises(list, { name, connection, prefix, mayWrite, signal })
+  return true
 }
 
 interface PromisesCheck {

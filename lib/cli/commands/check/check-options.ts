@@ -2,7 +2,6 @@
 
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import { basisOf, recordedRange, schemaOf } from '@watchglass/codec'
@@ -13,6 +12,7 @@ import { endpointOf } from '../plan/tracing.ts'
 import { adminListenOf } from '../plan/upstream.ts'
 import { authPlanOf, rbacPlanOf } from '../plan/auth-plan.ts'
 import { commands } from '../commands.ts'
+import { requireFree } from '../free-address.ts'
 import { etcdConnection } from '../plan/etcd-connection.ts'
 import { etcdListenOf } from '../plan/etcd-listen.ts'
 import { certificateFilesOf } from '../plan/files.ts'
@@ -47,13 +47,13 @@ import { compareOption, compatibleWithOption } from '../../options/upstream.ts'
 /** Each option that has a form to keep. */
 export async function checkOptions(list: CheckList, values: OptionValues): Promise<void> {
   await list.try(`--listen ${values.text('listen')}`, () => {
-    if (values.text('listen') !== 'none') return bindTo(valueOf(values, listenOption))
+    if (values.text('listen') !== 'none') return tryAddress(valueOf(values, listenOption), 'listen')
     checkRules(values, [listenOption])
     return 'only etcd’s API is served'
   })
   await list.try(`--admin-listen ${values.text('admin-listen') ?? ''}`.trim(), () => {
     const address = adminListenOf(values)
-    return address === undefined ? 'no listener of its own' : bindTo(address)
+    return address === undefined ? 'no listener of its own' : tryAddress(address, 'admin-listen')
   })
   await checkEtcdListen(list, values)
   const schema = (): ReturnType<typeof schemaOf> =>
@@ -114,7 +114,7 @@ async function checkEtcdListen(list: CheckList, values: OptionValues): Promise<v
   await list.try(`--etcd-listen ${values.text('etcd-listen') ?? ''}`.trim(), async () => {
     const { address, tlsFiles } = etcdListenOf(values)!
     if (tlsFiles !== undefined) await readTls(tlsFiles)
-    return bindTo(addressIn(`http://${address}`)!)
+    return tryAddress(addressIn(`http://${address}`)!, 'etcd-listen')
   })
 }
 
@@ -199,13 +199,10 @@ function budget(bytes: number | undefined): Finding {
   return share > 0.9 ? { warning: `${text}: the process needs more than its budget` } : text
 }
 
-function bindTo({ host, port }: ListenAddress): Promise<Finding> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE') resolve({ warning: 'the address is in use now' })
-      else reject(error)
-    })
-    server.listen({ host, port }, () => server.close(() => resolve('free')))
-  })
+async function tryAddress(
+  address: Pick<ListenAddress, 'host' | 'port'>,
+  option: string,
+): Promise<string> {
+  await requireFree(address, option)
+  return 'free'
 }

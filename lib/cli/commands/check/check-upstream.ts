@@ -15,18 +15,20 @@ import { documentIn, UpstreamQuestions } from './upstream/upstream-questions.ts'
 
 export interface UpstreamCheck {
   readonly url: string
+  /** The time for an answer. */
+  readonly maxMs: number
   readonly signal: AbortSignal
 }
 
 export async function checkUpstream(
   list: CheckList,
   values: OptionValues,
-  { url, signal }: UpstreamCheck,
+  { url, maxMs, signal }: UpstreamCheck,
 ): Promise<void> {
   const servers = await serversAt(values, url)
   // What is wrong with the options was said with them.
   if (servers === undefined) return
-  const questions = new UpstreamQuestions(servers, signal)
+  const questions = new UpstreamQuestions(servers, { maxMs, signal })
   try {
     const answers = await list.try(`upstream ${url}`, async () => {
       const document = documentIn(await questions.get('/version')) as {

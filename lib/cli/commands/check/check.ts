@@ -25,6 +25,7 @@ export async function check({ values, signal }: CommandContext): Promise<number>
   }
   await checkOptions(list, values)
   await checkFiles(list, values)
+  let isEtcdAnswering = true
   if (isUpstreamMirrored.holds(values)) {
     await list.try('--etcd', () => 'none: the upstream itself is mirrored')
   } else if (listed(values, 'etcd').includes('embedded')) {
@@ -37,11 +38,15 @@ export async function check({ values, signal }: CommandContext): Promise<number>
     })
   } else {
     const mayWrite = values.switch('try-writes')
-    await checkEtcd(list, values, { prefix: validPrefix(values), mayWrite, signal })
+    const options = { prefix: validPrefix(values), mayWrite, signal }
+    isEtcdAnswering = await checkEtcd(list, values, options)
   }
-  for (const url of listed(values, 'upstream')) await checkUpstream(list, values, { url, signal })
+  const maxMs = isEtcdAnswering ? answerMaxMs : hopelessMaxMs
+  for (const url of listed(values, 'upstream')) {
+    await checkUpstream(list, values, { url, maxMs, signal })
+  }
   // Who may use etcd's API is said by its own options.
-  if (values.text('listen') !== 'none') await checkAccess(list, values)
+  if (values.text('listen') !== 'none') await checkAccess(list, values, maxMs)
   list.end()
   return list.hasFailed ? 1 : 0
 }
@@ -55,11 +60,13 @@ function validPrefix(values: OptionValues): string {
   }
 }
 
-/** The time limit for reading the trusted authorities. */
-const accessMaxMs = 10_000
+/** The time limit of an answer of the upstream, also for reading the trusted authorities. */
+const answerMaxMs = 10_000
+/** The limit where etcd does not answer: an API server that needs it hardly will. */
+const hopelessMaxMs = 3_000
 
 /** Checks access control, with the authorities that an API server publishes. */
-async function checkAccess(list: CheckList, values: OptionValues): Promise<void> {
+async function checkAccess(list: CheckList, values: OptionValues, maxMs: number): Promise<void> {
   await list.try(`--auth ${values.text('auth') ?? '(as usual)'}`, async () => {
     const { host } = valueOf(values, listenOption)
     const said: string[] = []
@@ -67,7 +74,9 @@ async function checkAccess(list: CheckList, values: OptionValues): Promise<void>
     const logger: Logger = { debug() {}, info() {}, warn: keep, error: keep }
     const known = new AbortController()
     const starting = startGuarded(values, host, logger)
-    const guarded = await Promise.race([starting, late(known.signal)]).finally(() => known.abort())
+    const guarded = await Promise.race([starting, late(maxMs, known.signal)]).finally(() =>
+      known.abort(),
+    )
     await guarded.stop()
     const [first] = said
     if (first !== undefined) return { warning: first }
@@ -79,7 +88,7 @@ async function checkAccess(list: CheckList, values: OptionValues): Promise<void>
 }
 
 /** Fails after a while, unless the signal is aborted before. */
-async function late(signal: AbortSignal): Promise<never> {
-  await sleep(systemClock, accessMaxMs, signal)
-  throw new CacheError('source_failed', `no answer after ${accessMaxMs / 1000} s`)
+async function late(maxMs: number, signal: AbortSignal): Promise<never> {
+  await sleep(systemClock, maxMs, signal)
+  throw new CacheError('source_failed', `no answer after ${maxMs / 1000} s`)
 }

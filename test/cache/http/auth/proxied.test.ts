@@ -1,4 +1,5 @@
 import t from 'tap'
+import { systemClock } from '../../../../lib/cache/ops/system.ts'
 import { ask, type HttpAnswer } from '../../../support/http/served.ts'
 import { createGuard } from '../../../support/upstream/guard.ts'
 import {
@@ -73,6 +74,47 @@ t.test('what the upstream has not plainly allowed passes to it', async t => {
   t.equal(unreviewed.status, 200)
   t.equal(originOf(unreviewed), 'pass; reason=review-failed')
 })
+
+t.test(
+  'with the upstream gone, whoever was allowed a moment ago reads on, and no other',
+  async t => {
+    let aheadMs = 0
+    const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs }
+    const proxied = await startProxied(t, {
+      // Each read is asked about: what lasts is the yes that has expired.
+      access: { mode: 'delegate', allowMs: 1 },
+      token: async () => 'ours',
+      objects: [['/api/v1/namespaces/a/configmaps', configMap('x', '1')]],
+      service: { adminListen: { protocol: 'http', host: '127.0.0.1', port: 0 }, clock },
+    })
+    const { upstream, service, get } = proxied
+    const bindings = [admin, { ...admin, subjects: ['alice', 'root'] }]
+    upstream.before = createGuard({ users, bindings: () => bindings })
+    await answeredHere({ service }, '', 'v1', 'configmaps')
+    // A yes of the first seconds, when rules have just been read, does not last.
+    aheadMs = 10_000
+    const as = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` })
+    const path = '/api/v1/namespaces/a/configmaps'
+    const ofAnyAge = `${path}?resourceVersion=0`
+    for (const one of [path, ofAnyAge]) t.equal((await get(one, as('alice'))).status, 200)
+    await upstream.down()
+    // Its version, discovery and forms are asked for again, and have no answer.
+    service.knowledge!.upstreamIsBack()
+    for (let i = 0; i < 3; i++) {
+      for (const one of [path, ofAnyAge]) {
+        const answer = await get(one, as('alice'))
+        t.equal(answer.status, 200, one)
+        t.equal(originOf(answer), 'mirror; revision=N', one)
+      }
+      await moment()
+    }
+    t.equal((await get(ofAnyAge, as('root'))).status, 503, 'nobody can be asked about them')
+    t.equal((await get(`${path}/x`, as('alice'))).status, 503, 'nor about another question')
+    const { body } = await ask(service.adminPort, { path: '/readyz?verbose' })
+    const address = new URL(upstream.url).host
+    t.match(body.toString(), `[-]upstream failed: ${address}: ECONNREFUSED`)
+  },
+)
 
 t.test(
   'a RoleBinding that is deleted through the proxy ends the watches that it allowed',

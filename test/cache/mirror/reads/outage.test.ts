@@ -4,9 +4,12 @@
 import t from 'tap'
 import { CacheError } from '../../../../lib/base/errors.ts'
 import type { LogFields } from '../../../../lib/base/logger.ts'
+import type { Mirrors } from '../../../../lib/cache/mirror/mirrors.ts'
 import { MirrorSet } from '../../../../lib/cache/mirror/mirror-set.ts'
 import { ServiceHealth } from '../../../../lib/cache/keepers/service-health.ts'
 import { createReadyFixture, read, watchOutcome } from '../../../support/mirror/mirror-builders.ts'
+import { FakeClock } from '../../../support/fake-clock.ts'
+import { sayingLogger } from '../../../support/saying-logger.ts'
 import { silentLogger } from '../../../support/silent-logger.ts'
 
 const refused = new CacheError('unauthorized', 'etcd http://one: etcdserver: permission denied')
@@ -71,4 +74,45 @@ t.test('a refusal has the words of etcd, and what an upstream may answer goes th
   const again = watchOutcome(read(mirror, 'a', { type: 'consistent' }, 'anywhere'))
   await clock.advance(0)
   t.equal(again.now(), 'at 1')
+})
+
+t.test('an etcd that is silent is named by its addresses', async t => {
+  const { etcd, mirror, clock } = await createReadyFixture({ keyspaces: [] })
+  Object.assign(etcd, { endpoints: ['http://one', 'http://two'] })
+  etcd.range = (_, signal) =>
+    new Promise((_resolve, reject) => {
+      const closed = new CacheError('closed', 'the call to etcd was cancelled')
+      signal?.addEventListener('abort', () => reject(closed))
+    })
+  await clock.advance(20_000)
+  t.match(
+    mirror.probe.outage.problem,
+    /^no answer since \S+Z \(\d+ s\): etcd http:\/\/one, http:\/\/two did not answer in \d+ ms$/,
+  )
+})
+
+t.test('it is said when everything is mirrored again, unless that was soon', async t => {
+  const clock = new FakeClock()
+  const { logger, said } = sayingLogger()
+  let state = 'starting'
+  const mirrors = { statuses: () => [{ name: 'a', state }] } as unknown as Mirrors
+  const health = new ServiceHealth(mirrors, { told: { clock, logger } })
+  const become = (next: string): void => {
+    state = next
+    health.stateChanged()
+  }
+  become('catching-up')
+  await clock.advance(60_000)
+  become('ready')
+  become('cut-off')
+  await clock.advance(1000)
+  become('ready')
+  t.strictSame(said, [], 'the start, and a moment')
+  become('cut-off')
+  await clock.advance(10_000)
+  become('catching-up')
+  await clock.advance(10_000)
+  become('ready')
+  t.match(said, [{ level: 'warn', text: 'everything is mirrored again', fields: { seconds: 20 } }])
+  t.equal(said.length, 1)
 })

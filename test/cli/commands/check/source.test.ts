@@ -136,7 +136,10 @@ async function check(upstream: Upstream, ...args: readonly string[]): Promise<Ch
       return { code, headers: {}, body: Buffer.from(answered) }
     },
   }
-  const questions = new UpstreamQuestions(caller, new AbortController().signal)
+  const questions = new UpstreamQuestions(caller, {
+    maxMs: 60_000,
+    signal: new AbortController().signal,
+  })
   await checkSource(list, invocation.values, { url, questions })
   return { text, hasFailed: list.hasFailed }
 }

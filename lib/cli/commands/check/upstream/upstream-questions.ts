@@ -16,15 +16,21 @@ export interface GetOptions {
   readonly maxBytes?: number
 }
 
+export interface QuestionOptions {
+  /** The time for an answer. */
+  readonly maxMs: number
+  readonly signal: AbortSignal
+}
+
 const answerMaxBytes = 16 * 1024 * 1024
 
 export class UpstreamQuestions {
   readonly #upstream: UpstreamCaller
-  readonly #signal: AbortSignal
+  readonly #options: QuestionOptions
 
-  constructor(upstream: UpstreamCaller, signal: AbortSignal) {
+  constructor(upstream: UpstreamCaller, options: QuestionOptions) {
     this.#upstream = upstream
-    this.#signal = signal
+    this.#options = options
   }
 
   /** An answer with any code. Fails if there is none. */
@@ -53,11 +59,17 @@ export class UpstreamQuestions {
   }
 
   async #call(call: Omit<UpstreamCall, 'signal'>): Promise<CheckAnswer> {
+    const { maxMs, signal } = this.#options
+    const late = AbortSignal.timeout(maxMs)
     try {
-      const asked = this.#upstream.call({ ...call, signal: this.#signal }, 'ourselves')
-      const { code, body } = await asked
+      const limited = { ...call, signal: AbortSignal.any([signal, late]) }
+      const { code, body } = await this.#upstream.call(limited, 'ourselves')
       return { path: call.path, code, body: Buffer.from(body) }
     } catch (error) {
+      if (late.aborted) {
+        const text = `${call.path} has no answer within ${maxMs / 1000} s`
+        throw new CacheError('upstream_failed', text, { cause: error })
+      }
       const { reasonFor } = await load.upstreamFailure()
       throw new CacheError('upstream_failed', reasonFor(error), { cause: error })
     }
