@@ -20,7 +20,7 @@ import {
 } from '../support/views/naive-view.ts'
 import { questionOf, ViewWorld } from '../support/views/view-world.ts'
 
-const questions = Number(process.env['VIEW_QUESTIONS'] ?? 2500) * effort
+const questions = Number(process.env['VIEW_QUESTIONS'] ?? 3000) * effort
 
 interface Row {
   readonly name: string

@@ -1,6 +1,6 @@
 /** Reads the cells of some columns: of what is printed, of labels, of the key, and of JSONPaths. */
 
-import { NotExact } from '@watchglass/base'
+import { noteEffort, NotExact } from '@watchglass/base'
 import type { Cell, ObjectEncoder, ReadCells, SelectableReader } from '@watchglass/codec'
 import {
   type ListPlan,
@@ -44,6 +44,7 @@ export class CellReader {
 
   /** A cell for each column. `isOneOfMany` spares the few that are kept. */
   read(entry: KeyValue, wallMs: number, isOneOfMany = false): readonly Cell[] | NotExact {
+    this.#noteEffort(entry.valueLength)
     const row = isOneOfMany ? this.#rows?.ofOne(entry, wallMs) : this.#rows?.of(entry, wallMs)
     if (row instanceof NotExact) return row
     const problem = this.#labels?.read(entry)
@@ -66,4 +67,15 @@ export class CellReader {
       }
     })
   }
+
+  /** Objects may be large. The fields of a row are found in passing, while the whole object is made
+   *  for a path, and may have to be made into what a server would have stored first. */
+  #noteEffort(bytes: number): void {
+    if (this.#paths !== undefined) noteEffort(8 + bytes / bytesOfWhole)
+    else noteEffort(bytes / bytesOfFields)
+  }
 }
+
+/** The bytes of an object that are read, or made, in the time of a small thing: a microsecond. */
+const bytesOfFields = 1024
+const bytesOfWhole = 32

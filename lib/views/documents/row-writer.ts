@@ -1,7 +1,7 @@
 /** Writes the rows of a view as JSON. A row shows times and no ages, so it stays as it is as long
  *  as its object does, and is kept with it, in the budget of encoded objects. */
 
-import { appendText, ByteWriter, NotExact } from '@watchglass/base'
+import { appendText, ByteWriter, noteEffort, NotExact } from '@watchglass/base'
 import { keptOfEntry, type OutputForm, type Segment } from '@watchglass/codec'
 import { goJsonString } from '@watchglass/go'
 import { nameOfKey, namespaceOfKey, prefixOfNamespaces, uidField } from '@watchglass/kube'
@@ -15,6 +15,9 @@ export interface RowWriterOptions {
   readonly readers: ObjectReaders
   readonly segments: SegmentCache<Segment> | undefined
 }
+
+/** The bytes of an object that are written in the time of a small thing. */
+const bytesPerEffort = 512
 
 const out = new ByteWriter()
 
@@ -80,6 +83,7 @@ export class RowWriter {
     out.clear()
     appendText(out, `{${names.join(',')},"cells":[${texts.join(',')}]`)
     if (include !== 'none') {
+      noteEffort(entry.valueLength / bytesPerEffort)
       out.appendAscii(',"object":')
       const problem = this.#readers.encoder.appendJson(out, entry, {
         form: { ...formOf(include), includeObject: 'None', now: wallMs },

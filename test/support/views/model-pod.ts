@@ -77,13 +77,14 @@ export function objectOf(pod: ModelPod): object {
       ...(pod.note === undefined ? {} : { annotations: { 'example.com/note': pod.note } }),
     },
     spec: {
-      containers: [{ name: 'c', image: 'i', ...requests }],
+      ...podDefaults,
+      containers: [{ ...containerDefaults, ...requests }],
       ...(pod.node === '' ? {} : { nodeName: pod.node }),
       ...(pod.priority === undefined ? {} : { priority: pod.priority }),
     },
     status: {
       phase: pod.phase,
-      ...(pod.ip === '' ? {} : { podIP: pod.ip }),
+      ...(pod.ip === '' ? {} : { podIP: pod.ip, podIPs: [{ ip: pod.ip }] }),
       containerStatuses: [
         {
           name: 'c',
@@ -97,6 +98,25 @@ export function objectOf(pod: ModelPod): object {
       ],
     },
   }
+}
+
+/** The defaults that a server stores: without them each object would have to be made into what it
+ *  would store, which takes a hundred times as long. */
+const podDefaults = {
+  restartPolicy: 'Always',
+  terminationGracePeriodSeconds: 30,
+  dnsPolicy: 'ClusterFirst',
+  securityContext: {},
+  schedulerName: 'default-scheduler',
+  enableServiceLinks: true,
+}
+const containerDefaults = {
+  name: 'c',
+  image: 'i:1',
+  resources: {},
+  terminationMessagePath: '/dev/termination-log',
+  terminationMessagePolicy: 'File',
+  imagePullPolicy: 'IfNotPresent',
 }
 
 export function timeText(ms: number): string {
