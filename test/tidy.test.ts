@@ -38,7 +38,16 @@ const scope = '@watchglass/'
 const ground = ['base', 'go', 'store', 'etcd', 'codec', 'kube']
 
 /** The packages that a service has only where its options ask for them. */
-const attached = ['proxy', 'source', 'workers', 'etcd-server', 'cel', 'writes', 'simulator']
+const attached = [
+  'proxy',
+  'source',
+  'workers',
+  'views',
+  'etcd-server',
+  'cel',
+  'writes',
+  'simulator',
+]
 
 /** Rooms inside a folder: each imports those before it that it names. `.` is what lies in no room
  *  of its own, but for files that are named, each of which is one. */
@@ -143,6 +152,7 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     documents: ['order', 'cells', 'question'],
     live: ['documents', 'order', 'question'],
     '.': ['live', 'documents', 'order', 'cells', 'question'],
+    http: ['.', 'live', 'documents', 'question'],
   },
   'etcd-server': {
     engine: [],

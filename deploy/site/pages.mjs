@@ -11,6 +11,7 @@ export const menu = [
       'deploy/README.md',
       'deploy/OPTIONS.md',
       'deploy/ACCESS.md',
+      'deploy/VIEWS.md',
       'deploy/PROXY.md',
       'deploy/CLUSTERS.md',
       'deploy/BALANCERS.md',

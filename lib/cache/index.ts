@@ -55,9 +55,10 @@ export type { SlowRequest } from './http/request/slow-request.ts'
 export type { Answer, AskedPlan, HeldEvent, UpstreamSide } from './http/request/upstream-side.ts'
 export { Zipper } from './http/request/zipper.ts'
 export type { ReadServices } from './http/handler/answer-read.ts'
-export type { AnswerFromCluster } from './http/handler/api.ts'
+export type { AnswerFromCluster, AnswerViews } from './http/handler/api.ts'
 export { createHandler } from './http/handler/handler.ts'
 export { SlowRequests } from './http/handler/slow-requests.ts'
+export { type HeldBytes, holdFor, holdWatch, takeTurn } from './http/limits/fair-share.ts'
 export {
   type CreateTally,
   Fairness,
@@ -91,7 +92,7 @@ export { Http2Connection } from './http/server/http2/connection.ts'
 export type { Http2Stream } from './http/server/http2/stream.ts'
 export { withHostGuard } from './http/server/host-guard.ts'
 export { Lines } from './http/server/lines.ts'
-export { sendWhole, slowReaderTimeoutMs } from './http/server/respond.ts'
+export { sendWhole, slowReaderTimeoutMs, writable } from './http/server/respond.ts'
 export { OpenFiles, openFilesMax } from './http/server/open-files.ts'
 export type { PingTimes } from './http/server/http2/pings.ts'
 export { type Listen, Server } from './http/server/server.ts'
@@ -106,7 +107,13 @@ export {
   opcodes,
 } from './http/server/web-socket/messages.ts'
 export { followTls, readTls, type TlsFiles } from './http/server/tls.ts'
-export { OpenWatches, type WatchingClient } from './http/watch/open-watches.ts'
+export {
+  type RegisteredWatch,
+  OpenWatches,
+  type WatchingClient,
+} from './http/watch/open-watches.ts'
+export { handshakeOf, openWebSocket, refuseHandshake } from './http/watch/upgrade-watch.ts'
+export type { WatchEnd } from './http/watch/watch-response.ts'
 export { type Follower, Followers, onAnyChange } from './keepers/followers.ts'
 export { IndexKeeper } from './keepers/index-keeper.ts'
 export { IndexPolicy } from './keepers/index-policy.ts'

@@ -5,7 +5,12 @@ import { parseArgs } from 'node:util'
 import { CacheError } from '@watchglass/base'
 import { commands } from './commands.ts'
 import { nearest } from './nearest.ts'
-import { type CommandRow, valueFromEnvironment, variableOf } from '../options/option.ts'
+import {
+  type CommandRow,
+  type Option,
+  valueFromEnvironment,
+  variableOf,
+} from '../options/option.ts'
 import { OptionValues } from '../options/option-values.ts'
 
 /** The meaning of a command line: run a command, show help (of one command or of all), or show the
@@ -75,13 +80,14 @@ function readOptions({ name, command, args, env }: Source): {
   operands: string[]
 } {
   const declared = Object.fromEntries(
-    command.options.map(option => [
-      option.name,
-      { type: option.value === undefined ? 'boolean' : 'string', multiple: true } as const,
-    ]),
+    command.options.map(({ name, value, short }) => {
+      const type = value === undefined ? 'boolean' : 'string'
+      return [name, { type, multiple: true, ...(short === undefined ? {} : { short }) } as const]
+    }),
   )
-  checkNames(name, args, declared)
-  const parsed = parseStrictly(name, args, declared)
+  const given = joinDashes(args, command.options)
+  checkNames(name, given, declared)
+  const parsed = parseStrictly(name, given, declared)
   const values = new Map<string, readonly string[]>()
   for (const option of command.options) {
     const given = parsed.values[option.name]
@@ -104,6 +110,23 @@ function readOptions({ name, command, args, env }: Source): {
     throw invalid(`unexpected argument "${parsed.positionals[0]}"`, name)
   }
   return { values: new OptionValues(values), operands: parsed.positionals }
+}
+
+/** `--sort -age` as `--sort=-age`, of options whose values begin with dashes. */
+function joinDashes(args: readonly string[], options: readonly Option[]): readonly string[] {
+  const joined: string[] = []
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i] ?? ''
+    if (arg === '--') return [...joined, ...args.slice(i)]
+    const { [i + 1]: next } = args
+    const isJoined =
+      next?.startsWith('-') === true &&
+      !next.startsWith('--') &&
+      options.some(({ name, takesDash }) => takesDash === true && arg === `--${name}`)
+    joined.push(isJoined ? `${arg}=${next}` : arg)
+    if (isJoined) i++
+  }
+  return joined
 }
 
 /** Names an option that there is not, with the one that may have been meant. */
@@ -140,7 +163,7 @@ function unknownText(text: string, meant: string | undefined): string {
 function parseStrictly(
   name: string,
   args: readonly string[],
-  options: Record<string, { type: 'boolean' | 'string'; multiple: true }>,
+  options: Record<string, { type: 'boolean' | 'string'; multiple: true; short?: string }>,
 ): { values: Record<string, unknown>; positionals: string[] } {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true })

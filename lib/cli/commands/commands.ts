@@ -7,6 +7,7 @@ import { clusterOptions, embeddedOptions } from '../options/cluster.ts'
 import { etcdCredentialOptions, etcdOption } from '../options/etcd.ts'
 import { etcdListenOptions } from '../options/etcd-listen.ts'
 import { fleetOptions } from '../options/fleet.ts'
+import { getOptions } from '../options/get.ts'
 import { listeningOptions, shutdownDelayOption } from '../options/listening.ts'
 import { logOptions } from '../options/log.ts'
 import { mirroredOptions } from '../options/mirrored.ts'
@@ -121,6 +122,7 @@ export type CommandName =
   | 'encode'
   | 'envtest'
   | 'generate'
+  | 'get'
   | 'man'
   | 'proxy'
   | 'record'
@@ -232,6 +234,17 @@ export const commands: Readonly<Record<CommandName, CommandRow>> = {
       'Writes a generated cluster into etcd: related objects, stored as kube-apiserver stores them.',
     options: [etcdOption, ...etcdCredentialOptions, ...clusterOptions, ...logOptions],
   },
+  get: {
+    operands: 'RESOURCE',
+    summary:
+      'Shows objects sorted, searched or counted by the server: a table on a terminal, JSON elsewhere.',
+    examples: [
+      ['watchglass get pods -A --sort -restarts --limit 20', 'the pods that restart most'],
+      ["watchglass get pods -A --where 'status!=Running' -w", 'what does not run, live'],
+      ['watchglass get pods -A --count-by node -o csv', 'pods of each node'],
+    ],
+    options: [...getOptions, ...logOptions.map(option => ({ ...option, fallback: 'warn' }))],
+  },
   man: {
     operands: '',
     summary: 'Prints the manual page: watchglass man | man -l -',
@@ -301,7 +314,7 @@ export const commands: Readonly<Record<CommandName, CommandRow>> = {
 
 /** The commands by what they are for, as `--help` shows them. */
 export const commandGroups: readonly (readonly [title: string, names: readonly CommandName[]])[] = [
-  ['Serve and test', ['run', 'serve', 'proxy', 'check']],
+  ['Serve and test', ['run', 'serve', 'proxy', 'get', 'check']],
   ['Data', ['generate', 'record', 'save', 'decode', 'encode', 'stages']],
   ['This program', ['completion', 'man', 'envtest']],
 ]

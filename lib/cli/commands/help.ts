@@ -59,7 +59,9 @@ function commandHelp(name: string, width: number): string[] {
 }
 
 function flagOf(option: Option): string {
-  return option.value === undefined ? `--${option.name}` : `--${option.name} ${option.value}`
+  const { name, short, value } = option
+  const letter = short === undefined ? '' : `-${short}, `
+  return value === undefined ? `${letter}--${name}` : `${letter}--${name} ${value}`
 }
 
 function describe(option: Option): string {

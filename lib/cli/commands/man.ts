@@ -51,8 +51,9 @@ export function manPage(): string {
 }
 
 function manOption(option: Option): string[] {
-  const { name, value, help, fallback, many } = option
-  const flag = `\\fB${roff(`--${name}`)}\\fR${value === undefined ? '' : ` \\fI${roff(value)}\\fR`}`
+  const { name, short, value, help, fallback, many } = option
+  const letter = short === undefined ? '' : `-${short}, `
+  const flag = `\\fB${roff(`${letter}--${name}`)}\\fR${value === undefined ? '' : ` \\fI${roff(value)}\\fR`}`
   const more = [
     many === true ? ' May be given more than once.' : '',
     fallback === undefined ? '' : ` Default: ${fallback}.`,

@@ -12,6 +12,7 @@ const runners: Readonly<Record<CommandName, () => Promise<CommandRunner>>> = {
   encode: async () => (await import('./decode.ts')).encode,
   envtest: async () => (await import('./envtest/envtest.ts')).envtest,
   generate: async () => (await import('./generate.ts')).generate,
+  get: async () => (await import('./get/get.ts')).get,
   man: async () => (await import('./man.ts')).man,
   proxy: async () => (await import('./proxy.ts')).proxy,
   record: async () => (await import('./record.ts')).record,

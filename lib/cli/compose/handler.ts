@@ -23,6 +23,7 @@ type HandlerParts = Pick<
   | 'metrics'
   | 'allMetrics'
   | 'indexes'
+  | 'views'
   | 'segments'
   | 'faults'
   | 'slow'
@@ -65,6 +66,7 @@ export function createServiceHandler(options: ServiceOptions, parts: HandlerPart
     audit: access?.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, { makeReader }, user) => indexes.asked(plan, { user, makeReader }),
     cluster: parts.writeSide?.answer,
+    views: parts.views,
     preparation: parts.writeSide?.preparation,
     documents: parts.writeSide?.documents,
     health,

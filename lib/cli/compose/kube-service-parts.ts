@@ -6,6 +6,7 @@ import type {
   Authorizer,
   Followers,
   AccessGate,
+  Droppable,
   Handler,
   IndexKeeper,
   KeyspaceSizes,
@@ -33,6 +34,7 @@ import type { WriteSide } from '@watchglass/simulator'
 import type { Keyspace, SegmentCache } from '@watchglass/store'
 import type { ClientListener, Workers } from '@watchglass/workers'
 import type { LateCall } from './composition.ts'
+import type { LateViews } from './late-views.ts'
 import type { ServiceFaults } from './faults.ts'
 import type { EtcdApi } from './listeners.ts'
 import type { ClientPort, ServedOptions } from './service-options.ts'
@@ -70,6 +72,9 @@ export interface KubeServiceParts {
   /** Whether somebody watches a keyspace. */
   readonly isWatched: LateCall<[keyspace: Key], boolean>
   readonly indexes: IndexKeeper
+  readonly views: LateViews
+  /** Indexes, and the orders and counts of views: one share of the memory budget. */
+  readonly keptIndexes: Droppable
   readonly hubs: WatchHubs
   readonly watches: OpenWatches
   /** Asks an API server who may do what. */

@@ -47,6 +47,7 @@ import {
   listenForClients,
   openEtcdApi,
 } from './listeners.ts'
+import { bothDroppable, LateViews } from './late-views.ts'
 import { createPage, createRecent } from './page.ts'
 import {
   clientsOf,
@@ -224,6 +225,19 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       return indexes
     },
   }),
+  views: part({
+    needs: ['storeOf', 'segments', 'clock', 'fits', 'registry', 'onFault'],
+    make({ fits, registry, ...parts }) {
+      const views = new LateViews({ ...parts, fits: fits.call })
+      registry.onRedefined(keyspaces => keyspaces.forEach(one => views.reset(one)))
+      return views
+    },
+    stop: views => views.stop(),
+  }),
+  keptIndexes: part({
+    needs: ['indexes', 'views'],
+    make: ({ indexes, views }) => bothDroppable(indexes, views),
+  }),
   hubs: part({
     needs: ['mirrors', 'clock', 'isWatched'],
     make({ mirrors, clock, isWatched }) {
@@ -285,7 +299,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
   memory: part({
     needs: [
       'segments',
-      'indexes',
+      'keptIndexes',
       'workers',
       'sizes',
       'clock',
@@ -296,9 +310,10 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       'registry',
       'fits',
     ],
-    make({ workers, mirrors, dropped, watches, registry, fits, ...parts }, options) {
+    make({ keptIndexes, workers, mirrors, dropped, watches, registry, fits, ...parts }, options) {
       const memory = createMemoryKeeper(options, {
         ...parts,
+        indexes: keptIndexes,
         ...workers?.kept,
         keyspaces: () => keyspacesOf(mirrors),
         drop(keyspace) {
@@ -396,6 +411,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       'metrics',
       'slabs',
       'indexes',
+      'views',
       'warmUp',
       'sizes',
       'upstreamProxy',
@@ -414,6 +430,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
         storage && new KeyspaceChanges(storage),
         parts.slabs,
         parts.indexes,
+        parts.views,
         parts.warmUp,
         parts.sizes,
         parts.upstreamProxy,
@@ -485,6 +502,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       'metrics',
       'allMetrics',
       'indexes',
+      'views',
       'segments',
       'faults',
       'slow',

@@ -2,7 +2,14 @@
  *  `kube-service-table.ts`. */
 
 import { type CacheError, type Key, sleep } from '@watchglass/base'
-import { type Handler, keyspacesOf, type LiveRegistry, lookAt, storeIn } from '@watchglass/cache'
+import {
+  type Droppable,
+  type Handler,
+  keyspacesOf,
+  type LiveRegistry,
+  lookAt,
+  storeIn,
+} from '@watchglass/cache'
 import type { Evidence, ReadSwitch, UpstreamKnowledge } from '@watchglass/proxy'
 import type { PageFigures } from '@watchglass/workers'
 import { Composition } from './composition.ts'
@@ -128,8 +135,9 @@ export class KubeService {
   }
 
   /** Encoded objects and indexes that are kept, which can be made again. */
-  get kept(): Pick<KubeServiceParts, 'segments' | 'indexes'> {
-    return this.#parts
+  get kept(): { readonly segments: Droppable; readonly indexes: Droppable } {
+    const { segments, keptIndexes: indexes } = this.#parts
+    return { segments, indexes }
   }
 
   /** Another thread has learnt whose credentials have this key. */

@@ -24,6 +24,7 @@ import type * as upstreamProxy from '@watchglass/proxy/upstream-proxy'
 import type * as upstreamServers from '@watchglass/proxy/upstream/connect'
 import type * as upstreamFailure from '@watchglass/proxy/upstream/failure'
 import type * as apiMirrors from '@watchglass/source/api-mirrors'
+import type * as views from '@watchglass/views/http/view-answers'
 import type * as workers from '@watchglass/workers/workers'
 import type { AttachedOptions } from './service-options.ts'
 
@@ -57,6 +58,8 @@ export const load = {
     import('@watchglass/proxy/upstream/failure'),
   // source
   apiMirrors: (): Promise<typeof apiMirrors> => import('@watchglass/source/api-mirrors'),
+  // views
+  views: (): Promise<typeof views> => import('@watchglass/views/http/view-answers'),
   // workers
   workers: (): Promise<typeof workers> => import('@watchglass/workers/workers'),
   // etcd server

@@ -24,6 +24,10 @@ export type Example = readonly [line: string, about: string]
 
 export interface Option {
   readonly name: string
+  /** One letter that stands for it, as that of kubectl. */
+  readonly short?: string
+  /** A value may begin with a dash: `--sort -age`. */
+  readonly takesDash?: boolean
   /** The name of the value in `--help`; undefined for a switch. */
   readonly value?: string
   /** The default, as it would be typed. */

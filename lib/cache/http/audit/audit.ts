@@ -56,7 +56,7 @@ function recorder(
   const known = {
     auditId: reply.auditId,
     // Without the server and the credentials that a client may name before the path.
-    requestUri: context.target.raw,
+    requestUri: context.view?.raw ?? context.target.raw,
     attributes,
     sourceIps: sourceIpsOf(headers['x-forwarded-for'], peer.address),
     userAgent: userAgentOf(headers['user-agent'] ?? ''),

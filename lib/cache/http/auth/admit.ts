@@ -1,20 +1,23 @@
 /** Authorizes a request before any byte of its response. */
 
-import { type Clock, type Soon, unreachable } from '@watchglass/base'
-import { attributesOf, type PassReason, unauthorized } from '@watchglass/kube'
+import { type Clock, soon, type Soon, unreachable } from '@watchglass/base'
+import { type Attributes, attributesOf, type PassReason, unauthorized } from '@watchglass/kube'
+import type { Grant } from '../request/grant.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { bearerToken } from './caller.ts'
 import type { AccessGate, Verdict } from './gate.ts'
 
 /** True if the request may be answered here, at once if that is known. A reason if it passes;
  *  undefined if it was refused. */
+type Admitted = Soon<true | PassReason | undefined>
+
 export function admit(
   context: RequestContext,
   gate: AccessGate,
   clock: Clock,
-): Soon<true | PassReason | undefined> {
-  const { request, target } = context
-  const verdict = gate.authorize(request, attributesOf(request.method, target))
+  attributes: Attributes = attributesOf(context.request.method, context.target),
+): Admitted {
+  const verdict = gate.authorize(context.request, attributes)
   if (!(verdict instanceof Promise)) return follow(verdict, context)
   return verdict.then(decided => {
     context.reviewMs = clock.monotonicMs() - context.startMs
@@ -22,14 +25,39 @@ export function admit(
   })
 }
 
+/** For a live page of a list, which needs the permission to list beside that to watch. */
+export function admitLive(context: RequestContext, gate: AccessGate, clock: Clock): Admitted {
+  const attributes = attributesOf(context.request.method, context.target)
+  return soon(admit(context, gate, clock, { ...attributes, verb: 'list' }), mayList => {
+    const list = context.grant
+    if (mayList !== true || list === undefined) return mayList
+    return soon(admit(context, gate, clock, attributes), mayWatch => {
+      if (mayWatch === true && context.grant !== undefined) {
+        context.grant = bothGrants(list, context.grant)
+      }
+      return mayWatch
+    })
+  })
+}
+
+/** Two permissions of one caller: what is watched with both ends with either. */
+function bothGrants(one: Grant, other: Grant): Grant {
+  return {
+    user: () => one.user(),
+    learnName: () => one.learnName(),
+    identity: () => one.identity(),
+    impersonator: one.impersonator,
+    watch(end) {
+      const cancels = [one.watch(end), other.watch(end)]
+      return () => cancels.forEach(cancel => cancel())
+    },
+  }
+}
+
 /** For a path that needs no authorization. kube-apiserver asks first who it is, so that credentials
  *  of nobody are refused here, too. Health is told to all others, also while the server of reviews
  *  fails or takes long: whoever probes this process must not have it restarted for that. */
-export function admitPublic(
-  context: RequestContext,
-  gate: AccessGate,
-  clock: Clock,
-): Soon<true | PassReason | undefined> {
+export function admitPublic(context: RequestContext, gate: AccessGate, clock: Clock): Admitted {
   const { request, target } = context
   const hasCredentials = bearerToken(request.headers.authorization) !== undefined
   if (!hasCredentials && !request.peer.hasRefusedCertificate()) return true

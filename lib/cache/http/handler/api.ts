@@ -3,7 +3,7 @@
 import type { Tracer } from '@watchglass/base'
 import type { DocumentServices } from '../documents/documents.ts'
 import type { ReadServices } from './answer-read.ts'
-import type { ApiState, Reported, ResourceRoute } from '@watchglass/kube'
+import type { ApiState, PassReason, Reported, ResourceRoute } from '@watchglass/kube'
 import type { RequestContext, RequestFacts } from '../request/request-context.ts'
 import type { AuditLog } from '../audit/audit.ts'
 import type { AccessGate } from '../auth/gate.ts'
@@ -39,6 +39,19 @@ export type AnswerFromCluster = (
   services: ReadServices & Pick<DocumentServices, 'hasCbor'>,
 ) => Promise<undefined>
 
+/** Answers views of lists: package views. */
+export interface AnswerViews {
+  /** Answers from the mirror, as one of its user's reads. Refusals are thrown; a reason refuses as
+   *  `viewNotHere` says. */
+  answer(
+    context: RequestContext,
+    route: ResourceRoute,
+    services: ReadServices,
+  ): Promise<PassReason | undefined>
+  /** The OpenAPI document of views, as JSON. */
+  document(): Promise<string>
+}
+
 export interface ApiOptions extends ReadServices, DocumentServices {
   /** The registry, whose state is the present one. */
   readonly registry: { readonly state: ApiState }
@@ -50,6 +63,8 @@ export interface ApiOptions extends ReadServices, DocumentServices {
   readonly audit?: AuditLog | undefined
   /** Undefined where this server only reads. */
   readonly cluster?: AnswerFromCluster | undefined
+  /** Undefined: nothing is known below /views/. */
+  readonly views?: AnswerViews | undefined
   readonly requests: RequestMetrics
   readonly slow: SlowRequests
   /** Undefined: nothing is traced. */

@@ -2,14 +2,15 @@
  *  wherever they are noticed, and become a Status here. */
 
 import { CacheError, inSlices, sleep, soon, unreachable } from '@watchglass/base'
-import { acceptMaxLength, type Offer } from '@watchglass/codec'
+import { acceptMaxLength, contentType, type Offer } from '@watchglass/codec'
 import {
   attributesOf,
   badRequest,
   type Decision,
   type DecisionPolicy,
   internalError,
-  type KnownRequest,
+  methodNotAllowed,
+  KnownRequest,
   RecentRequests,
   type RequestTarget,
   requestTimeoutMs,
@@ -23,16 +24,18 @@ import {
 import type { ApiOptions } from './api.ts'
 import { recordAnswer } from '../audit/audit.ts'
 import { traceIdOf } from '../audit/trace.ts'
-import { admit, admitPublic, isPublic } from '../auth/admit.ts'
+import { admit, admitLive, admitPublic, isPublic } from '../auth/admit.ts'
 import { answerDiscovery, answerPath } from '../documents/documents.ts'
 import type { Faults, RequestFaults } from '../request/faults.ts'
 import { enter } from '../limits/fair-share.ts'
 import type { HttpRequest, Handler } from '../server/http-request.ts'
+import { askedView, viewsDocumentPath } from '../request/asked-view.ts'
 import { builtinOffer, offerOf } from '../request/offers.ts'
 import type { Answer } from '../request/upstream-side.ts'
 import { refuseLate } from '../request/deadline.ts'
 import { answerRead } from './answer-read.ts'
 import { BrokenAnswers } from './broken-answers.ts'
+import { decideView, viewNotHere } from './decide-view.ts'
 import { isMutating, report } from './report.ts'
 import { Reply } from '../request/reply.ts'
 import { RequestContext, type RequestFacts } from '../request/request-context.ts'
@@ -79,7 +82,11 @@ export function createHandler(api: ApiOptions): Handler {
   return received => {
     const startMs = options.clock.monotonicMs()
     const state = options.registry.state
-    const known = recent.find(received.method, received.target, state.registry)
+    const view = options.views && askedView(received.target)
+    const known =
+      view === undefined
+        ? recent.find(received.method, received.target, state.registry)
+        : listOfView(received.method, recent.find('GET', view.line, state.registry))
     const target = known?.target
     const rules = options.faults?.faults
     const faults = target && rules && faultsOf(received, target, rules)
@@ -100,9 +107,15 @@ export function createHandler(api: ApiOptions): Handler {
       return
     }
     const facts = factsOf(known.route)
-    const parts = { request, known, reply, startMs, faults, trace, state, facts }
+    const parts = { request, known, view, reply, startMs, faults, trace, state, facts }
     handle(new RequestContext(parts), options)
   }
+}
+
+/** The list that a view reads. A view of any other method is no request for a list. */
+function listOfView(method: string, list: KnownRequest | undefined): KnownRequest | undefined {
+  if (method === 'GET' || list === undefined) return list
+  return new KnownRequest(list.target, { type: 'failure', status: methodNotAllowed })
 }
 
 function handle(context: RequestContext, options: HandlerOptions): void {
@@ -132,7 +145,9 @@ async function finish(
 ): Promise<void> {
   try {
     const reason = await answer
-    if (reason !== undefined) {
+    if (reason === undefined) return end(context, options)
+    if (context.view !== undefined) context.reply.status(viewNotHere(reason, context.known.route))
+    else {
       context.trace?.stage('pass')
       await options.upstream?.pass(context, reason)
     }
@@ -200,22 +215,33 @@ function faultsOf(
 const clientLeftCode = 499
 
 function answerDecided(context: RequestContext, options: HandlerOptions): Answer {
-  const { known, target, request, reply } = context
+  const { target, request, reply, view } = context
   const { upstream, authorizer } = options
   const { accept = '' } = reply.preference
   if (upstream === undefined && accept.length > acceptMaxLength) {
     throw badRequest(`the Accept header is longer than ${acceptMaxLength} characters`)
   }
-  const decision = known.decide(request, accept, options.policy)
+  const decision = decisionAbout(context, accept, options)
   if (authorizer === undefined) request.accept()
   // Requests that pass are authorized by the upstream.
   if (decision.type === 'pass') return decision.reason
   if (authorizer === undefined) return answerAdmitted(context, decision, options)
   context.trace?.stage('authorize')
-  const admission = isPublic(target.path) ? admitPublic : admit
+  const admission = isPublic(target.path) ? admitPublic : view?.isLive ? admitLive : admit
   return soon(admission(context, authorizer, options.clock), admitted =>
     admitted === true ? answerAdmitted(context, decision, options) : admitted,
   )
+}
+
+/** The side that answers. A view has no media types that an upstream might know better. */
+function decisionAbout(
+  { known, request, view }: RequestContext,
+  accept: string,
+  { policy }: HandlerOptions,
+): Decision {
+  if (view === undefined) return known.decide(request, accept, policy)
+  if (view.path === viewsDocumentPath) return { type: 'own' }
+  return decideView(known.decide(request, '', policy), known)
 }
 
 function answerAdmitted(context: RequestContext, decision: Decision, options: ApiOptions): Answer {
@@ -242,6 +268,7 @@ function follow(context: RequestContext, decision: Decision, options: ApiOptions
       return route.type === 'resource' ? options.cluster?.(context, route, options) : undefined
     case 'own':
       context.facts = { ...context.facts, source: 'own' }
+      if (context.view !== undefined) return answerViewsDocument(context, options)
       if (route.type === 'discovery') return answerDiscovery(context, route, options)
       return route.type === 'path' ? answerPath(context, route.path, options) : undefined
     case 'refuse':
@@ -303,9 +330,10 @@ function answerFromMirror(
   route: ResourceRoute,
   options: ApiOptions,
 ): Answer {
-  const { upstream } = options
+  const { upstream, views } = options
   if (upstream !== undefined) context.reply.origin = 'mirror'
   context.leave = enter(context, options.fairness)
+  if (context.view !== undefined) return views?.answer(context, route, options)
   const answer = answerRead(context, route, options)
   if (upstream === undefined) return answer
   return soon(answer, reason => {
@@ -316,6 +344,15 @@ function answerFromMirror(
     }
     return reason
   })
+}
+
+async function answerViewsDocument(
+  { reply, request }: RequestContext,
+  { views }: ApiOptions,
+): Promise<undefined> {
+  if (request.method !== 'GET' || views === undefined) return reply.status(methodNotAllowed)
+  const text = await views.document()
+  return reply.body(reply.response(200, contentType('json')), Buffer.from(text))
 }
 
 function factsOf(route: Route): RequestFacts {

@@ -68,22 +68,25 @@ function grid(scale: number, format: Format, spanText: string): Html {
     <text x="${width - right}" y="${baseline}" text-anchor="end">now</text>`
 }
 
-/** One path, with a gap where nothing was measured. A lone value is a dot. */
+/** One path, with a gap where nothing was measured. A lone value is a dot that is seen: a line of
+ *  no length is as wide as lines are. */
 function line(course: PlottedFigures, index: number, scale: number): Html {
   const step = (width - left - right) / Math.max(1, course.length - 1)
   let path = ''
+  let dots = ''
   let isDrawing = false
   course.forEach((value, i) => {
     if (value === undefined) {
       isDrawing = false
       return
     }
-    const point = `${(left + i * step).toFixed(1)} ${yOf(value, scale)}`
-    path += isDrawing ? `L${point}` : `M${point}`
-    if (!isDrawing && course[i + 1] === undefined) path += 'h.01'
+    const [x, y] = [(left + i * step).toFixed(1), yOf(value, scale)]
+    const isLone = !isDrawing && course[i + 1] === undefined
+    if (isLone) dots += `<circle class="part${index}" cx="${x}" cy="${y}" r="3.5"/>`
+    else path += `${isDrawing ? 'L' : 'M'}${x} ${y}`
     isDrawing = true
   })
-  return new Html(`<path class="line line${index}" d="${path}"/>`)
+  return new Html(`<path class="line line${index}" d="${path}"/>${dots}`)
 }
 
 function yOf(value: number, scale: number): number {

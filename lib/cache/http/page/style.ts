@@ -64,7 +64,8 @@ nav a:hover { color: var(--ink); text-decoration: underline; }
 .legend { list-style: none; padding: 0; margin: 4px 0 0; display: flex; flex-wrap: wrap; gap: 2px 16px; font-size: 13px; }
 .key { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 5px; background: var(--soft); }
 .key0, .part0 { background: var(--one); fill: var(--one); } .key1, .part1 { background: var(--two); fill: var(--two); }
-.key2, .part2 { background: var(--three); fill: var(--three); } .key3 { background: var(--four); } .key4 { background: var(--five); }
+.key2, .part2 { background: var(--three); fill: var(--three); } .key3, .part3 { background: var(--four); fill: var(--four); }
+.key4, .part4 { background: var(--five); fill: var(--five); } .part5 { fill: var(--soft); }
 .bar { display: block; width: 100%; height: 12px; background: var(--grid); border-radius: 6px; margin: 4px 0 8px; }
 .side { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 0 12px; align-items: start; }
 .scroll { overflow-x: auto; background: var(--card); border: 1px solid var(--edge); border-radius: 12px; margin: 8px 0; }
@@ -98,6 +99,11 @@ input { font: inherit; color: var(--ink); background: var(--card); border: 1px s
 input[type="checkbox"] { width: 18px; height: 18px; accent-color: var(--one); }
 button.sort { border: 0; padding: 0; background: none; color: inherit; font-size: inherit; min-height: 24px; border-radius: 4px; }
 [aria-sort] .sort::after { content: " \\2191"; } [aria-sort="descending"] .sort::after { content: " \\2193"; }
+select { font: inherit; color: var(--ink); background: var(--card); border: 1px solid var(--soft); border-radius: 8px; padding: 4px 8px; max-width: 100%; }
+.groups, .related { display: flex; flex-wrap: wrap; gap: 6px; list-style: none; padding: 0; margin: 0; align-items: center; }
+.groups button { border-radius: 999px; font-variant-numeric: tabular-nums; } .groups [aria-pressed="true"] { background: var(--calm-bg); border-color: var(--ink); font-weight: 600; }
+.related { gap: 4px 18px; font-size: 13px; color: var(--soft); margin: 8px 0; } .related a { color: var(--ink); overflow-wrap: anywhere; }
+button:disabled { color: var(--soft); cursor: default; border-color: var(--edge); }
 #objects td, #objects tbody th { max-width: 46ch; overflow-wrap: break-word; }
 #objects tbody th { min-width: 12em; overflow-wrap: anywhere; }
 pre { background: var(--card); border: 1px solid var(--edge); border-radius: 12px; padding: 14px 16px; margin: 8px 0; overflow: auto; font: 12.5px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
@@ -111,5 +117,6 @@ footer { padding-top: 26px; padding-bottom: 30px; }
   th, td { padding: 6px 8px; }
   tbody th { overflow-wrap: anywhere; min-width: 10.5em; }
   .plots { grid-template-columns: 1fr; }
+  .tools label { width: 100%; justify-content: space-between; } .tools label input:not([type="checkbox"]) { flex: 1; min-width: 0; max-width: 70%; }
 }
 `

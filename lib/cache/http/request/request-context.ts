@@ -4,6 +4,7 @@
 import { CacheError, type RequestTrace } from '@watchglass/base'
 import type { ApiState, Identity, KnownRequest, RequestTarget } from '@watchglass/kube'
 import type { Grant } from './grant.ts'
+import type { AskedView } from './asked-view.ts'
 import type { RequestFaults } from './faults.ts'
 import type { HttpRequest } from '../server/http-request.ts'
 import type { Reply } from './reply.ts'
@@ -28,6 +29,8 @@ export interface IncomingRequest {
   readonly state: ApiState
   readonly request: HttpRequest
   readonly known: KnownRequest
+  /** The view that is asked for; `known` is the list that it reads. */
+  readonly view?: AskedView | undefined
   readonly reply: Reply
   /** When it arrived. */
   readonly startMs: number
@@ -49,6 +52,7 @@ export class RequestContext implements IncomingRequest {
   readonly request: HttpRequest
   readonly known: KnownRequest
   readonly target: RequestTarget
+  readonly view: AskedView | undefined
   readonly reply: Reply
   readonly isWatch: boolean
   readonly startMs: number
@@ -84,11 +88,12 @@ export class RequestContext implements IncomingRequest {
   #ignoreClose: (() => void) | undefined = undefined
 
   constructor(incoming: IncomingRequest) {
-    const { state, request, known, reply, startMs, facts, faults, trace } = incoming
+    const { state, request, known, view, reply, startMs, facts, faults, trace } = incoming
     this.state = state
     this.request = request
     this.known = known
     this.target = known.target
+    this.view = view
     this.reply = reply
     this.isWatch = known.isWatch
     this.startMs = startMs

@@ -6,15 +6,19 @@ import {
   type AudienceSpec,
   bookmarkDueMs,
   FrameCache,
+  type Hub,
   Schedule,
   usualBookmarkIntervalMs,
+  type Watcher,
   type WatcherSink,
   type WatchSource,
 } from '@watchglass/store'
+import type { Resource } from '@watchglass/kube'
 import { Outbox } from './outbox.ts'
+import type { ResponseStream } from '../server/http-request.ts'
 import { slowReaderTimeoutMs } from '../server/respond.ts'
 import type { WatchReports } from './watch-reports.ts'
-import type { WatchEnd, WatchResponse } from './watch-response.ts'
+import type { WatchEnd } from './watch-response.ts'
 
 /** A watch without a time limit of its own ends after 30 to 60 minutes, so that clients spread over
  *  servers again. */
@@ -70,6 +74,23 @@ function nameOfClient(userAgent: string | undefined): string {
   return userAgent === undefined || userAgent === '' ? 'no name' : userAgent.slice(0, clientNameMax)
 }
 
+/** A watch as it is kept here: its events are written one by one, or it is a live page of package
+ *  views. */
+export interface RegisteredWatch extends WatcherSink {
+  readonly request: Pick<ResponseStream, 'headers' | 'onClose' | 'abort'>
+  readonly framing: {
+    readonly resource: Resource
+    bookmark(revision: Revision, endsInitialEvents: boolean): Uint8Array | NotExact
+  }
+  readonly isOpen: boolean
+  readonly endedAs: WatchEnd
+  /** Undefined before it follows a hub. */
+  readonly watcher: Watcher | undefined
+  follow(hub: Hub, watcher: Watcher): void
+  expired(oldest: Revision, position?: Revision): void
+  end(as?: WatchEnd): void
+}
+
 /** The stream of changes that a new watch follows. */
 export interface Following {
   readonly keyspace: Key
@@ -85,7 +106,7 @@ export interface Following {
 
 /** The times of an open watch. */
 interface ScheduledWatch {
-  readonly connection: WatchResponse
+  readonly connection: RegisteredWatch
   readonly keyspace: Key
   readonly allowBookmarks: boolean
   readonly endsAtMs: number
@@ -178,7 +199,7 @@ export class OpenWatches {
 
   /** Lets a watch follow its keyspace until its time is up, its client leaves, or the server
    *  stops. */
-  follow(connection: WatchResponse, following: Following): void {
+  follow(connection: RegisteredWatch, following: Following): void {
     const { keyspace, audience, position, timeoutSeconds = 0, allowBookmarks } = following
     const { sink = connection } = following
     const { request } = connection
@@ -220,7 +241,7 @@ export class OpenWatches {
    *  but upstream keeps none of resources that it does not cache (events): etcd refuses such a
    *  watch there, and so it is refused here. */
   #isExpired(
-    { framing }: WatchResponse,
+    { framing }: RegisteredWatch,
     { keyspace, position }: Following,
     oldest: Revision,
   ): boolean {

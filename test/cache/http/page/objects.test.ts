@@ -4,16 +4,22 @@ import t, { type Test } from 'tap'
 import {
   hashOf,
   kindsOf,
+  listHash,
   pathOf,
   placeOf,
+  questionOf,
   revisionBefore,
   selectorValue,
 } from '../../../../lib/cache/http/page/browser/addresses.ts'
+import { ageOf } from '../../../../lib/cache/http/page/browser/ages.ts'
 import { compareCells, type ShownCell } from '../../../../lib/cache/http/page/browser/cells.ts'
 import {
   changesBetween,
   withoutManagedFields,
 } from '../../../../lib/cache/http/page/browser/changes.ts'
+import { relatedTo } from '../../../../lib/cache/http/page/browser/related.ts'
+import { isEqualTo } from '../../../../lib/cache/http/page/browser/views.ts'
+import { humanDuration } from '../../../../lib/codec/table/format.ts'
 import { rbacOf } from '../../../support/http/rbac.ts'
 import { ask, type HttpAnswer, startServed } from '../../../support/http/served.ts'
 import { startProxied } from '../../../support/upstream/proxied.ts'
@@ -88,6 +94,62 @@ t.test('addresses lead to the objects that they name, whatever these are called'
   t.equal(pathOf(pods, 'a b'), '/api/v1/namespaces/a%20b/pods')
   const nodes = { ...pods, group: 'g.x', resource: 'nodes', isNamespaced: false }
   t.equal(pathOf(nodes, 'a'), '/apis/g.x/v1/nodes')
+  t.end()
+})
+
+t.test('what is asked of a list is in its address, behind its place', t => {
+  const question = new URLSearchParams({ search: 'a b?', where: 'status="x"' })
+  const hash = listHash('pods', 'a b', question)
+  t.strictSame(plain(placeOf(hash)), { kind: 'pods', namespace: 'a b', name: '' })
+  t.equal(questionOf(hash), question.toString())
+  t.equal(questionOf('#/pods'), '')
+  t.equal(listHash('pods', '', new URLSearchParams()), '#/pods')
+  t.equal(isEqualTo('status', 'a"b\\c'), 'status="a\\"b\\\\c"')
+  t.end()
+})
+
+t.test('ages are those of kubectl', t => {
+  const nowMs = Date.parse('2026-11-28T00:00:00Z')
+  const ageAfter = (seconds: number): string | undefined =>
+    ageOf(new Date(nowMs - seconds * 1000).toISOString(), nowMs)
+  for (const seconds of [
+    0, 5, 119, 120, 599, 600, 10_799, 10_800, 28_799, 172_800, 691_200, 1e8, 1e9,
+  ]) {
+    t.equal(ageAfter(seconds), humanDuration(seconds * 1000), `${seconds} s`)
+  }
+  t.equal(ageOf('<none>', nowMs), undefined)
+  t.equal(ageOf(null, nowMs), undefined)
+  t.end()
+})
+
+t.test('an object names others, each once', t => {
+  const kind = (id: string, kind: string, isNamespaced = true) =>
+    [id, { id, group: id.split('.')[1] ?? '', kind, isNamespaced }] as const
+  const kinds = new Map([
+    kind('configmaps', 'ConfigMap'),
+    kind('nodes', 'Node', false),
+    kind('replicasets.apps', 'ReplicaSet'),
+  ]) as unknown as Parameters<typeof relatedTo>[1]
+  const envFrom = [{ configMapRef: { name: 'c' } }, { configMapRef: { name: 'c' } }]
+  const pod = {
+    metadata: {
+      namespace: 'n',
+      ownerReferences: [
+        { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'r' },
+        { apiVersion: 'example.com/v1', kind: 'Unknown', name: 'u' },
+      ],
+    },
+    spec: { nodeName: 'one', containers: [{ envFrom }, {}] },
+  }
+  t.strictSame(relatedTo(pod, kinds), [
+    { role: 'ReplicaSet', name: 'r', hash: '#/replicasets.apps/n/r' },
+    { role: 'Node', name: 'one', hash: '#/nodes//one' },
+    { role: 'ConfigMap', name: 'c', hash: '#/configmaps/n/c' },
+  ])
+  const template = { spec: { volumes: [{ configMap: { name: 'd' } }] } }
+  const deployment = { metadata: { namespace: 'n' }, spec: { template } }
+  t.match(relatedTo(deployment, kinds), [{ name: 'd' }])
+  t.strictSame(relatedTo({ metadata: null, spec: 'x' }, kinds), [])
   t.end()
 })
 

@@ -1,4 +1,5 @@
-/** Addresses: of the page's places (`#/KIND/NAMESPACE/NAME`), and of objects in the API. */
+/** Addresses: of the page's places (`#/KIND/NAMESPACE/NAME?QUESTION`), and of objects in the
+ *  API. */
 
 /** A place of the page. An empty kind is the list of kinds, an empty name a kind's objects. */
 export interface PagePlace {
@@ -19,12 +20,17 @@ export interface ListedKind {
   readonly verbs: readonly string[]
 }
 
-/** An object that is looked at, until the signal. */
-export interface ObjectPlace {
+/** The objects of a kind, which are looked at until the signal. */
+export interface ListPlace {
   readonly kind: ListedKind
+  /** Empty: all. */
   readonly namespace: string
-  readonly name: string
   readonly signal: AbortSignal
+}
+
+/** An object that is looked at. */
+export interface ObjectPlace extends ListPlace {
+  readonly name: string
 }
 
 /** The parts of an aggregated discovery document that are read here. */
@@ -46,18 +52,31 @@ export interface ServedDiscovery {
 /** The place that an address names; undefined for an address that is none of a place. */
 export function placeOf(hash: string): PagePlace | undefined {
   if (!hash.startsWith('#/')) return undefined
+  const [path = ''] = hash.slice(2).split('?')
   try {
-    const [kind = '', namespace = '', name = ''] = hash.slice(2).split('/').map(decodeURIComponent)
+    const [kind = '', namespace = '', name = ''] = path.split('/').map(decodeURIComponent)
     return { kind, namespace, name }
   } catch {
     return { kind: '', namespace: '', name: '' }
   }
 }
 
+/** The question that an address asks of a list: parameters of a view, and those of the page. */
+export function questionOf(hash: string): string {
+  const mark = hash.indexOf('?')
+  return mark < 0 ? '' : hash.slice(mark + 1)
+}
+
 export function hashOf(kind: string, namespace = '', name = ''): string {
   const withinKind = namespace === '' ? [] : [namespace]
   const parts = [kind, ...(name === '' ? withinKind : [namespace, name])]
   return `#/${parts.map(encodeURIComponent).join('/')}`
+}
+
+/** The address of a list of which something is asked. */
+export function listHash(kind: string, namespace: string, question: URLSearchParams): string {
+  const asked = question.toString()
+  return asked === '' ? hashOf(kind, namespace) : `${hashOf(kind, namespace)}?${asked}`
 }
 
 /** The path of a kind's objects in the API. */
@@ -73,6 +92,11 @@ export function pathOf(
   const root = group === '' ? ['api', version] : ['apis', group, version]
   const within = isNamespaced && namespace !== '' ? ['namespaces', namespace] : []
   return `/${[...root, ...within, resource].map(encodeURIComponent).join('/')}`
+}
+
+/** The path of views of a kind's objects. */
+export function viewPathOf(kind: Parameters<typeof pathOf>[0], namespace = ''): string {
+  return `/views${pathOf(kind, namespace)}`
 }
 
 /** The kinds of a discovery document that can be listed, in the preferred version. */

@@ -1,21 +1,33 @@
 /** One object: its YAML, its Events and its last changes. */
 
-import { type ObjectPlace, pathOf, revisionBefore, selectorValue } from './addresses.ts'
+import {
+  type ListedKind,
+  type ObjectPlace,
+  pathOf,
+  revisionBefore,
+  selectorValue,
+} from './addresses.ts'
 import { ApiError, type ApiObject, ask, askJson, follow, messageOfError, persist } from './api.ts'
 import { changesBetween, type PathChange, withoutManagedFields } from './changes.ts'
+import { copyButton } from './copying.ts'
 import { button, content, el, field, tell } from './elements.ts'
 import { showEvents } from './events.ts'
+import { relatedTo } from './related.ts'
 
 const changesMax = 30
 const changesBackMax = 5
 const pathsMax = 40
 
-export async function showObject(place: ObjectPlace): Promise<void> {
+/** Shows an object. `kinds` are those that it may name others of. */
+export async function showObject(
+  place: ObjectPlace,
+  kinds: ReadonlyMap<string, ListedKind>,
+): Promise<void> {
   if (place.kind.id === 'secrets') await consent(place.signal)
   if (place.signal.aborted) return
   // An object that does not exist shows nothing but that.
   content.replaceChildren()
-  await new ObjectView(place).run()
+  await new ObjectView(place, kinds).run()
 }
 
 /** Waits until the viewer asks for a Secret's contents: others may see the screen. */
@@ -29,10 +41,12 @@ async function consent(signal: AbortSignal): Promise<void> {
 
 class ObjectView {
   readonly #place: ObjectPlace
+  readonly #kinds: ReadonlyMap<string, ListedKind>
   /** The list of nothing but this object, which can be watched and read at earlier revisions. */
   readonly #listUrl: string
   readonly #objectUrl: string
   readonly #yaml = el('pre', { tabindex: '0', role: 'region', 'aria-label': 'YAML' })
+  readonly #related = el('ul', { class: 'related', 'aria-label': 'Related objects' })
   readonly #events = el('div')
   readonly #changes = el('ol', { class: 'changes', reversed: '' })
   readonly #notes = el('p', { class: 'soft' })
@@ -40,8 +54,9 @@ class ObjectView {
   #text = ''
   #isDrawn = false
 
-  constructor(place: ObjectPlace) {
+  constructor(place: ObjectPlace, kinds: ReadonlyMap<string, ListedKind>) {
     this.#place = place
+    this.#kinds = kinds
     const kindUrl = pathOf(place.kind, place.namespace)
     const fieldSelector = `metadata.name=${selectorValue(place.name)}`
     this.#listUrl = `${kindUrl}?${new URLSearchParams({ fieldSelector })}`
@@ -70,8 +85,17 @@ class ObjectView {
 
   #draw(object: ApiObject): void {
     this.#isDrawn = true
-    const tools = el('div', { class: 'tools' }, el('h3', {}, 'YAML'), this.#managed.node)
+    const { name } = this.#place
+    const yaml = [this.#managed.node, copyButton('Copy YAML', () => this.#yaml.textContent)]
+    const tools = el('div', { class: 'tools' }, el('h3', {}, 'YAML'), ...yaml)
+    const copies = [
+      copyButton('Copy name', () => name),
+      copyButton('Copy kubectl command', () => this.#command()),
+    ]
+    this.#drawRelated(object)
     content.replaceChildren(
+      el('div', { class: 'tools' }, ...copies),
+      this.#related,
       el('h3', {}, 'Events'),
       this.#events,
       el('h3', {}, 'Last changes'),
@@ -82,6 +106,21 @@ class ObjectView {
     )
     void showEvents(this.#place, this.#events)
     void this.#showEarlier(object)
+  }
+
+  /** The command that prints the object, for a shell. */
+  #command(): string {
+    const { kind, namespace, name } = this.#place
+    const within = kind.isNamespaced ? ` --namespace ${quoted(namespace)}` : ''
+    return `kubectl get ${kind.id} ${quoted(name)}${within} --output yaml`
+  }
+
+  #drawRelated(object: ApiObject): void {
+    const items = relatedTo(object, this.#kinds).map(({ role, name, hash }) =>
+      el('li', {}, `${role} `, el('a', { href: hash }, name)),
+    )
+    this.#related.replaceChildren(...items)
+    this.#related.hidden = items.length === 0
   }
 
   async #readYaml(): Promise<void> {
@@ -103,6 +142,7 @@ class ObjectView {
     while (this.#changes.children.length > changesMax) this.#changes.lastChild?.remove()
     tell(isDeleted ? 'Deleted: this is its last state' : 'Live')
     if (isDeleted) return
+    this.#drawRelated(object)
     this.#readYaml().catch((error: unknown) => {
       const isDeletedSince = error instanceof ApiError && error.status === 404
       if (!this.#place.signal.aborted && !isDeletedSince) tell(messageOfError(error))
@@ -144,6 +184,10 @@ class ObjectView {
     )
     return items?.[0]
   }
+}
+
+function quoted(text: string): string {
+  return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
 function changeOf(revision: string, change: string | readonly PathChange[]): HTMLElement {

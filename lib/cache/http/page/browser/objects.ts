@@ -1,11 +1,11 @@
 /** The script of the page's objects: shows the place that the address names. Each place has an
  *  address behind `#/`, so that Back works, and leaving a place ends its requests. */
 
-import { hashOf, type ListedKind, type PagePlace, placeOf } from './addresses.ts'
+import { hashOf, type ListedKind, type PagePlace, placeOf, questionOf } from './addresses.ts'
 import { findKinds, messageOfError } from './api.ts'
 import { content, el, elementOf, tell } from './elements.ts'
 import { showKinds } from './kinds.ts'
-import { showList } from './list.ts'
+import { ObjectList } from './list.ts'
 import { showObject } from './object.ts'
 
 const view = elementOf('objects')
@@ -17,10 +17,21 @@ const kindsPlace: PagePlace = { kind: '', namespace: '', name: '' }
 
 let known: ReadonlyMap<string, ListedKind> = new Map()
 let visit = new AbortController()
+/** The list that is looked at. */
+let shown: { readonly hash: string; readonly list: ObjectList } | undefined
 
 async function go(): Promise<void> {
   const place = placeOf(location.hash) ?? (figures === null ? kindsPlace : undefined)
+  if (
+    place !== undefined &&
+    place.kind !== '' &&
+    shown?.hash === hashOf(place.kind, place.namespace, place.name)
+  ) {
+    shown.list.apply(questionOf(location.hash))
+    return
+  }
   visit.abort()
+  shown = undefined
   visit = new AbortController()
   const { signal } = visit
   view.hidden = place === undefined
@@ -46,8 +57,12 @@ async function show({ kind: id, namespace, name }: PagePlace, signal: AbortSigna
   const kind = known.get(id)
   if (id === '') showKinds(known)
   else if (kind === undefined) tell('The server does not serve this kind')
-  else if (name === '') await showList({ kind, namespace, signal })
-  else await showObject({ kind, namespace, name, signal })
+  else if (name === '') {
+    const question = questionOf(location.hash)
+    const list = new ObjectList({ kind, namespace, question, signal })
+    shown = { hash: hashOf(id, namespace), list }
+    await list.run()
+  } else await showObject({ kind, namespace, name, signal }, known)
 }
 
 function drawHead({ kind: id, namespace, name }: PagePlace): void {
@@ -67,6 +82,16 @@ document.querySelector('.skip')?.addEventListener('click', event => {
   if (!document.body.hasAttribute('data-objects')) return
   event.preventDefault()
   heading.focus()
+})
+/** `/` leads to the search, as on other pages. */
+addEventListener('keydown', event => {
+  const { key, ctrlKey, metaKey, altKey, target } = event
+  const isText = target instanceof HTMLElement && target.matches('input, textarea, select')
+  if (key !== '/' || ctrlKey || metaKey || altKey || isText) return
+  const search = view.querySelector<HTMLInputElement>('input[type=search]')
+  if (search === null || view.hidden) return
+  event.preventDefault()
+  search.focus()
 })
 addEventListener('hashchange', () => void go())
 void go()

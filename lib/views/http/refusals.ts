@@ -1,0 +1,20 @@
+/** Refusals of views that lists do not have. */
+
+import { badRequest, StatusError, tooManyRequests } from '@watchglass/kube'
+
+/** More groups would be counted than an answer has. */
+export function tooManyGroups(): StatusError {
+  const message =
+    'there are more than 10000 groups: count by fewer columns, or narrow with where or a selector'
+  return new StatusError('too_large', { code: 422, message, reason: 'Invalid' })
+}
+
+/** Too many different orders are live. */
+export function tooManyLive(): StatusError {
+  return tooManyRequests('too many different live views are open, please try again later', 1)
+}
+
+/** A connection that is to be upgraded has to ask for a live page. */
+export function onlyLiveUpgrades(): StatusError {
+  return badRequest('only a live view (watch=1) can be had over a WebSocket')
+}
