@@ -69,18 +69,16 @@ async function recordTo(
         return anonymizer === undefined ? writer : new AnonymousTarget(writer, anonymizer, logger)
       },
       onReport: ({ entries, changes, revision: at }) => {
-        if (isBaseOnly) return
+        const objects = `${entries.toLocaleString('en-US')} objects`
         progress.show(
-          `recording: ${entries.toLocaleString('en-US')} objects, ${changes.toLocaleString('en-US')} changes, ` +
-            `revision ${at}; Ctrl-C ends it`,
+          isBaseOnly
+            ? `saving: ${objects}`
+            : `recording: ${objects}, ${changes.toLocaleString('en-US')} changes, revision ${at}; Ctrl-C ends it`,
         )
       },
       signal,
     })
     progress.clear()
-    if (isBaseOnly && signal.aborted) {
-      throw new CacheError('closed', 'stopped before everything was saved')
-    }
     logger.info(isBaseOnly ? 'saved' : 'recorded', { file: path, ...report })
   } finally {
     progress.clear()

@@ -65,7 +65,7 @@ export const embeddedOptions: readonly Option[] = [
   {
     name: 'load',
     value: 'FILE',
-    help: 'Fills the embedded etcd with a history that the command record wrote, a recording of kwokctl, objects in YAML, or a trace of SimKube (version 2). The format is recognized by the contents. A file that ends in .gz is decompressed.',
+    help: 'Fills the embedded etcd with a history that the command record wrote, a recording of kwokctl, objects in YAML or JSON, a trace of SimKube (version 2), or a folder of `kubectl cluster-info dump` or must-gather. The format is recognized by the contents. A file that ends in .gz is decompressed.',
     needs: [onlyEmbedded],
   },
   ...replayOptions,

@@ -5,7 +5,6 @@
 import {
   CacheError,
   isObject,
-  listOf,
   objectOf,
   textOf,
   type UntypedObject,
@@ -14,6 +13,7 @@ import {
 import { patchTypeOf } from '@watchglass/writes'
 import type { Change } from '@watchglass/store'
 import { type Offsets, offsetsIn, withTimes } from './kwok-times.ts'
+import { listedObjects } from './listed-objects.ts'
 import { patchedObject, UnfitPatch } from './patches.ts'
 import type { HistoryStep, ObjectHistory, RecordedPlace } from './object-history.ts'
 
@@ -61,8 +61,7 @@ function* baseOf(history: ObjectHistory): Generator<HistoryStep> {
 }
 
 function putObject(history: ObjectHistory, object: UntypedObject, timeMs: number): void {
-  const isList = object['apiVersion'] === 'v1' && object['kind'] === 'List'
-  for (const one of isList ? listOf(object['items']).filter(isObject) : [object]) {
+  for (const one of listedObjects(object)) {
     const place = history.placeOf(one)
     if (place !== undefined) history.put(place, one, timeMs)
   }

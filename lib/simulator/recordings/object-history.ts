@@ -83,6 +83,11 @@ export class ObjectHistory {
     return this.#placeIn(resource, textOf(namespace), textOf(name))
   }
 
+  /** Whether objects of a kind can be stored: a definition that comes later may make it known. */
+  isKnown({ apiVersion, kind }: UntypedObject): boolean {
+    return this.#byKind.has(`${textOf(apiVersion)} ${textOf(kind)}`)
+  }
+
   /** The place of an object of a resource, such as `deployments` of `apps/v1`. */
   placeNamed(
     { apiVersion, plural }: { readonly apiVersion: string; readonly plural: string },

@@ -4,6 +4,7 @@
 
 import { isObject, memberAt, textOf, type UntypedObject } from '@watchglass/base'
 import type { ObjectHistory, HistoryStep } from './object-history.ts'
+import { namespaceObject } from './namespace-object.ts'
 import { type Packed, PackedMap, PackProblem, unpack } from './msgpack.ts'
 
 const version = 2
@@ -62,15 +63,7 @@ function namespacesFor(object: UntypedObject, known: Set<string>): UntypedObject
   const name = textOf(memberAt(object, ['metadata', 'namespace']))
   if (name === '' || known.has(name)) return []
   known.add(name)
-  return [
-    {
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },
-      spec: { finalizers: ['kubernetes'] },
-      status: { phase: 'Active' },
-    },
-  ]
+  return [namespaceObject(name)]
 }
 
 function eventsOf(trace: Packed): TraceEvent[] {

@@ -212,3 +212,26 @@ t.test('what a recording replaces is left alone until there is something to reco
   await t.rejects(done, { message: 'who are you' })
   t.equal(targets, 0)
 })
+
+t.test('a recording that is stopped before its base is whole says so', async t => {
+  const etcd = new TinyEtcd()
+  etcd.write({ '/1': 'x', '/2': 'x', '/3': 'x' })
+  const stop = new AbortController()
+  const ends: number[] = []
+  const { done } = await startRecording(etcd, {
+    createTarget: async () => ({
+      writeBase: async () => {
+        stop.abort()
+        etcd.range = () => Promise.reject(new CacheError('closed', 'stopped'))
+      },
+      endBase: async at => void ends.push(at),
+      write: async () => {},
+    }),
+    signal: stop.signal,
+  })
+  await t.rejects(done, {
+    code: 'closed',
+    message: 'stopped before the first state was whole: 2 objects of it were written',
+  })
+  t.strictSame(ends, [])
+})

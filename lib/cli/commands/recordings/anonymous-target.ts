@@ -26,6 +26,10 @@ export class AnonymousTarget implements RecordingTarget {
     )
   }
 
+  async endBase(at: Revision): Promise<void> {
+    await this.#target.endBase?.(at)
+  }
+
   async write({ revision, changes }: RevisionChanges): Promise<void> {
     const renamed = changes.flatMap(change => this.#change(change) ?? [])
     if (renamed.length > 0) await this.#target.write({ revision, changes: renamed })

@@ -1,6 +1,6 @@
-/** Recordings of other tools as files: SimKube's traces, and those of kwokctl. */
+/** Recordings of other tools as files: SimKube's traces, those of kwokctl, and folders of dumps. */
 
-import type { FileHandle } from 'node:fs/promises'
+import { type FileHandle, stat } from 'node:fs/promises'
 import { CacheError, type Revision } from '@watchglass/base'
 import { load } from '../../compose/loaded-code.ts'
 import type { RevisionChanges } from '@watchglass/etcd'
@@ -8,6 +8,7 @@ import { linesIn } from '../lines.ts'
 import { systemClock } from '@watchglass/cache'
 import type { HistoryStep, KwokWriter, TraceWriter } from '@watchglass/simulator'
 import type { KeyValue } from '@watchglass/store'
+import { readDump } from './dump-folder.ts'
 import { bytesOf, unreadable } from './recorded-file.ts'
 import { type FileAccess, openToWrite, TextFile, unwritable } from './text-file.ts'
 import { invalid } from '../../options/invalid.ts'
@@ -26,11 +27,21 @@ const yamlStart = /^(?:(?:#[^\n]*|---[^\n]*|\s*)\r?\n)*[A-Za-z]+:/
 
 /** The reader for the contents of a file; undefined for our own, and for what is none. */
 export async function readerOf(path: string): Promise<ReadForeign | undefined> {
+  if (await isFolder(path)) return readDump
   const start = await startOf(path)
   if (start === undefined) return undefined
   const { isTrace } = await load.foreignRecordings()
   if (isTrace(start)) return readTrace
   return yamlStart.test(start.subarray(0, 4096).toString()) ? readKwok : undefined
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch {
+    // The reader of lines fails for the same reason.
+    return false
+  }
 }
 
 /** The first bytes; undefined for an empty file, for lines of JSON, and for what cannot be read,

@@ -51,6 +51,28 @@ export function formatLine(at: Revision, change: Change, timeMs?: number): strin
   })
 }
 
+/** The types of the lines before and after a base. */
+export const baseBegin = 'base_begin'
+export const baseEnd = 'base_end'
+
+type BaseMark = typeof baseBegin | typeof baseEnd
+
+/** The line before or after the base that was read at `at`, without its line feed. */
+export function formatBaseMark(at: Revision, type: BaseMark): string {
+  return JSON.stringify({ [revisionName]: at, type })
+}
+
+/** The mark that a line is; undefined for a change. */
+export function baseMarkIn(text: string): BaseMark | undefined {
+  // Lines of changes are long: only short ones are read twice.
+  if (text.length > 64 || !text.includes('"base_')) return undefined
+  const fields = objectFrom(text)
+  const { type } = fields
+  if (type !== baseBegin && type !== baseEnd) return undefined
+  revisionField(fields, revisionName)
+  return type
+}
+
 /** The change of a line, with the value in a slab. `invalid_request` says what is wrong with it. */
 export function parseLine(text: string, slabs: SlabWriter): RecordedLine {
   const fields = objectFrom(text)

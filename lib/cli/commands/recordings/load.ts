@@ -11,11 +11,23 @@ import type { Engine } from '@watchglass/etcd-server'
 export async function loadRecording(engine: Engine, file: string, logger: Logger): Promise<void> {
   const leftOut: OnLeftOut = (reason, count) =>
     logger.warn('a part of the recording is left out', { reason, count })
-  for await (const recorded of readRecording(file, leftOut)) {
+  for await (const recorded of readRecording(file, leftOut, warnIncomplete(file, logger))) {
     if (recorded.isBase) engine.loadBase(recorded.revision, entriesOf(recorded.changes))
     else engine.loadBatch(recorded)
   }
   logger.info('loaded a recorded history', { file, revision: engine.revision })
+}
+
+/** Says that a recording is a part of what there was. */
+export function warnIncomplete(
+  file: string,
+  logger: Pick<Logger, 'warn'>,
+): (entries: number) => void {
+  return entries =>
+    logger.warn('the recording was ended before its first state was whole: objects are missing', {
+      file,
+      entries,
+    })
 }
 
 function entriesOf(changes: readonly Change[]): KeyValue[] {

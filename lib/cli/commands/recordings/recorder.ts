@@ -36,6 +36,8 @@ import {
 /** The target of a recording: a file, in order. */
 export interface RecordingTarget {
   writeBase(at: Revision, entries: readonly KeyValue[]): Promise<void>
+  /** All of the base was written. Left out by forms of files that cannot say so. */
+  endBase?(at: Revision): Promise<void>
   write(batch: RevisionChanges): Promise<void>
 }
 
@@ -70,13 +72,20 @@ export interface RecordOptions {
 /** Changes that may wait for the disk. */
 const waitingMaxChanges = 20_000
 
-/** Records until the signal is aborted. Fails with `expired` if etcd has compacted the next
- *  revision, and with `conflict` if etcd has another history or breaks its order; what was written
- *  until then is complete. */
+/** Records until the signal is aborted. Fails with `closed` if that happens before the base is
+ *  whole, with `expired` if etcd has compacted the next revision, and with `conflict` if etcd has
+ *  another history or breaks its order; what was written until then is complete, but for a base
+ *  that is not whole. */
 export async function record(options: RecordOptions): Promise<RecordReport> {
   const recorder = new Recorder(options)
-  const isWhole = await recorder.writeBase()
-  if (isWhole && options.isBaseOnly !== true) await recorder.follow()
+  if (!(await recorder.writeBase())) {
+    const { entries } = recorder.report
+    throw new CacheError(
+      'closed',
+      `stopped before the first state was whole: ${entries.toLocaleString('en-US')} objects of it were written`,
+    )
+  }
+  if (options.isBaseOnly !== true) await recorder.follow()
   return recorder.report
 }
 
@@ -211,6 +220,7 @@ class Recorder implements StreamTarget {
       this.#entries += page.entries.length
       onReport(this.report)
     }
+    if (this.#progress !== undefined) await target?.endBase?.(this.#progress.revision)
     this.#target = target
   }
 

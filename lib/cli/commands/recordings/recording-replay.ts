@@ -27,6 +27,8 @@ export interface ReplayOptions {
   readonly onRound: (revisions: number) => void
   /** Told what a recording of another tool has that cannot be replayed. */
   readonly onLeftOut?: OnLeftOut | undefined
+  /** Told the number of entries of a base that is not whole. */
+  readonly onIncomplete?: ((entries: number) => void) | undefined
   readonly signal: AbortSignal
 }
 
@@ -47,8 +49,8 @@ export class RecordingReplay {
 
   /** Writes what there was; the recording is read up to there. */
   async begin(): Promise<void> {
-    const { path, isLooped } = this.#options
-    for await (const recorded of readRecording(path)) {
+    const { path, isLooped, onIncomplete } = this.#options
+    for await (const recorded of readRecording(path, undefined, onIncomplete)) {
       if (!recorded.isBase) return
       const entries = recorded.changes.flatMap(change =>
         change.type === 'put' ? change.entry : [],

@@ -3,14 +3,24 @@
  *
  *  A recording that begins in the middle of a history begins with its base: every entry that was
  *  there, as a put whose `rev` is the revision that the base was read at, and whose `mod_revision`
- *  is its own. Both directions stream: a file may be larger than memory. */
+ *  is its own. The base stands between two lines of the types `base_begin` and `base_end`, so that
+ *  a recording that was ended before its base was whole can be told from a small one; recordings of
+ *  older versions have neither. Both directions stream: a file may be larger than memory. */
 
 import { CacheError, type Key, type Revision } from '@watchglass/base'
 import { linesIn, type LinesEnd } from '../lines.ts'
 import { type Change, type KeyValue, SlabWriter } from '@watchglass/store'
 import type { RevisionChanges } from '@watchglass/etcd'
 import { type OnLeftOut, readerOf } from './foreign.ts'
-import { type RecordedLine, formatLine, parseLine } from './line.ts'
+import {
+  baseBegin,
+  baseEnd,
+  baseMarkIn,
+  formatBaseMark,
+  formatLine,
+  parseLine,
+  type RecordedLine,
+} from './line.ts'
 import { bytesOf, unreadable } from './recorded-file.ts'
 import { type FileAccess, TextFile } from './text-file.ts'
 import { invalid } from '../../options/invalid.ts'
@@ -26,23 +36,34 @@ export interface RecordedChanges extends RevisionChanges {
 
 /** Reads a recording, or one of another tool, which its contents tell. Fails with
  *  `invalid_request`, and the number of the line that is wrong. Whatever a recording of another
- *  tool has that cannot be stored is told to `onLeftOut`, with how often. */
+ *  tool has that cannot be stored is told to `onLeftOut`, with how often. The number of entries of
+ *  a base that is not whole is told to `onIncomplete`. */
 export async function* readRecording(
   path: string,
   onLeftOut: OnLeftOut = () => {},
+  onIncomplete: (entries: number) => void = () => {},
 ): AsyncGenerator<RecordedChanges, void> {
   const foreign = await readerOf(path)
-  if (foreign === undefined) yield* readLines(path)
+  if (foreign === undefined) yield* readLines(path, onIncomplete)
   else yield* foreign(path, onLeftOut)
 }
 
-async function* readLines(path: string): AsyncGenerator<RecordedChanges, void> {
+async function* readLines(
+  path: string,
+  onIncomplete: (entries: number) => void,
+): AsyncGenerator<RecordedChanges, void> {
   const slabs = new SlabWriter()
   let group: Group | undefined
   let number = 0
+  let isInBase = false
   for await (const text of linesOf(path)) {
     number++
     try {
+      const mark = baseMarkIn(text)
+      if (mark !== undefined) {
+        isInBase = mark === baseBegin
+        continue
+      }
       const line = parseLine(text, slabs)
       if (group?.revision === line.revision) {
         group.add(line.change)
@@ -57,6 +78,7 @@ async function* readLines(path: string): AsyncGenerator<RecordedChanges, void> {
       })
     }
   }
+  if (isInBase) onIncomplete(number - 1)
   if (group !== undefined) yield group.finish(undefined)
 }
 
@@ -110,6 +132,7 @@ export class RecordingWriter {
   readonly #file: TextFile
   readonly #nowMs: (() => number) | undefined
   #lines = 0
+  #hasBase = false
 
   private constructor(file: TextFile, nowMs: (() => number) | undefined) {
     this.#file = file
@@ -133,7 +156,14 @@ export class RecordingWriter {
 
   /** Writes a part of the base: entries that were there at `at`. */
   async writeBase(at: Revision, entries: readonly KeyValue[]): Promise<void> {
+    if (!this.#hasBase) await this.#file.write(`${formatBaseMark(at, baseBegin)}\n`)
+    this.#hasBase = true
     await this.#write(entries.map(entry => formatLine(at, { type: 'put', entry })))
+  }
+
+  /** Says that the base is whole. */
+  async endBase(at: Revision): Promise<void> {
+    await this.#file.write(`${formatBaseMark(at, baseEnd)}\n`)
   }
 
   async write({ revision, changes }: RevisionChanges): Promise<void> {

@@ -4,6 +4,7 @@ import { CacheError } from '@watchglass/base'
 import { schemaOf } from '@watchglass/codec'
 import type { OptionValues } from '../../options/option-values.ts'
 import type { Client } from '@watchglass/etcd'
+import { warnIncomplete } from './load.ts'
 import { parseSpeed, RecordingReplay, type ReplaySpeed } from './recording-replay.ts'
 import { load } from '../../compose/loaded-code.ts'
 import { systemClock } from '@watchglass/cache'
@@ -41,6 +42,7 @@ export async function startReplay(
     moveTimes: (value, byMs) => moveTimes(value, byMs, schemaOf()),
     onLeftOut: (reason, count) =>
       logger.warn('a part of the recording is left out', { reason, count }),
+    onIncomplete: warnIncomplete(plan.path, logger),
     onRound: revisions => logger.info('replayed the recording', { revisions }),
     signal: AbortSignal.any([signal, stopping.signal]),
   })

@@ -594,3 +594,66 @@ t.test('what is written for SimKube is a trace of its version', async t => {
     },
   )
 })
+
+t.test(
+  'a folder of a dump is a base, with namespaces and kinds that other files define',
+  async t => {
+    const list = (kind: string, items: readonly object[]): string =>
+      JSON.stringify({ kind, apiVersion: 'v1', metadata: {}, items })
+    const pod = (name: string): object => ({
+      metadata: { name, namespace: 'shop', uid: `uid-${name}` },
+      spec: { containers: [{ name: 'a', image: 'nginx' }] },
+    })
+    const widget =
+      'apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w, namespace: tools}\n'
+    const definition = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'widgets.example.com' },
+      spec: {
+        group: 'example.com',
+        scope: 'Namespaced',
+        names: { plural: 'widgets', kind: 'Widget' },
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            storage: true,
+            schema: { openAPIV3Schema: { type: 'object' } },
+          },
+        ],
+      },
+      status: {
+        acceptedNames: { plural: 'widgets', kind: 'Widget' },
+        storedVersions: ['v1'],
+        conditions: ['NamesAccepted', 'Established'].map(type => ({ type, status: 'True' })),
+      },
+    }
+    const path = t.testdir({
+      'a-widgets.yaml': widget,
+      'nodes.json': list('NodeList', [{ metadata: { name: 'node-1' } }]),
+      shop: {
+        'pods.json': list('PodList', [pod('one'), pod('two')]),
+        'broken.json': '{',
+        one: { 'logs.txt': 'a line' },
+      },
+      'z-crd.yaml': JSON.stringify(definition),
+    })
+    const { steps, leftOut, objects } = await read(path)
+    t.strictSame(
+      steps.map(({ isBase }) => isBase),
+      [true],
+    )
+    t.strictSame([...objects.keys()].sort(), [
+      '/registry/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com',
+      '/registry/example.com/widgets/tools/w',
+      '/registry/minions/node-1',
+      '/registry/namespaces/shop',
+      '/registry/namespaces/tools',
+      '/registry/pods/shop/one',
+      '/registry/pods/shop/two',
+    ])
+    t.equal(objects.get('/registry/pods/shop/one')?.metadata.uid, 'uid-one')
+    t.match(leftOut, [/^1 a file cannot be read as JSON/])
+  },
+)

@@ -7,6 +7,7 @@ import {
   readFileSync,
   statSync,
   symlinkSync,
+  renameSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -260,4 +261,31 @@ t.test('a small file whose line never ends is refused before it fills the memory
     code: 'invalid_request',
     message: /endless\.jsonl\.gz cannot be read: a line is longer than 67108864 bytes$/,
   })
+})
+
+t.test('a base that is not whole is told, with what there is of it', async t => {
+  const path = join(t.testdir(), 'part.jsonl')
+  const told: number[] = []
+  const read = async (): Promise<number> => {
+    let entries = 0
+    for await (const { changes } of readRecording(path, undefined, count => told.push(count))) {
+      entries += changes.length
+    }
+    return entries
+  }
+  const writer = await RecordingWriter.create(path)
+  await writer.writeBase(revision(9), [entry('a', { created: 3, modified: 5, version: 2 })])
+  await writer.writeBase(revision(9), [entry('b', { created: 9, modified: 9, version: 1 })])
+  const whole = await RecordingWriter.create(`${path}.whole`)
+  await writer.close()
+  t.equal(await read(), 2)
+  t.strictSame(told.splice(0), [2])
+  await whole.writeBase(revision(9), [entry('a', { created: 3, modified: 5, version: 2 })])
+  await whole.endBase(revision(9))
+  await whole.close()
+  renameSync(`${path}.whole`, path)
+  t.equal(await read(), 1)
+  t.strictSame(told, [])
+  writeFileSync(path, '{"rev":0,"type":"base_begin"}\n')
+  await t.rejects(read(), { message: /line 1: rev is not a whole number/ })
 })
