@@ -7,7 +7,13 @@ import { type Clock, type Key, keyFromText, NotExact, Slice } from '@watchglass/
 import { itemsOf, memberOf, parseTree } from '@watchglass/go'
 import { hasEnvelope, readEnvelope } from '@watchglass/codec'
 import type { Batch, KeyValue } from '@watchglass/store'
-import { numberOf, type NumbersInUse, textOf, type WriteStore } from '@watchglass/writes'
+import {
+  numberOf,
+  type NumbersInUse,
+  type PortRange,
+  textOf,
+  type WriteStore,
+} from '@watchglass/writes'
 import type { Follower } from '@watchglass/cache'
 import { ServiceRanges } from './service-ranges.ts'
 import { eachField, type StoredWindow } from './stored-fields.ts'
@@ -17,6 +23,16 @@ interface Numbers {
   readonly revision: number
   readonly addresses: readonly string[]
   readonly ports: readonly number[]
+}
+
+/** As kube-apiserver has it. */
+const usualNodePorts: PortRange = { first: 30_000, last: 32_767 }
+
+/** The ranges that a server was told; those of kube-apiserver where they are left out. */
+export interface ServiceRangeOptions {
+  /** A CIDR of IPv4. */
+  readonly clusterIpRange?: string | undefined
+  readonly nodePorts?: PortRange | undefined
 }
 
 export class ServiceNumbers implements NumbersInUse, Follower {
@@ -29,15 +45,19 @@ export class ServiceNumbers implements NumbersInUse, Follower {
   #hasContents = false
 
   readonly #ranges: ServiceRanges
+  readonly nodePorts: PortRange
 
   /** @param prefix of all keys, without a slash at its end */
   constructor(
     prefix: string,
     contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined,
     clock: Pick<Clock, 'monotonicMs' | 'yield'>,
+    { clusterIpRange, nodePorts }: ServiceRangeOptions = {},
   ) {
     this.#services = keyFromText(`${prefix}/services/specs/`)
-    this.#ranges = new ServiceRanges(keyFromText(`${prefix}/servicecidrs/`), contentsOf)
+    const cidrs = keyFromText(`${prefix}/servicecidrs/`)
+    this.#ranges = new ServiceRanges(cidrs, contentsOf, clusterIpRange)
+    this.nodePorts = nodePorts ?? usualNodePorts
     this.#contentsOf = contentsOf
     this.#clock = clock
   }

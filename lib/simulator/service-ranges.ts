@@ -1,37 +1,43 @@
 /** The ranges from which Services have their addresses: those of the ServiceCIDR objects that are
- *  stored. Without any, as in an etcd of which only a part is there, every address is in range. */
+ *  stored, or else the one that the server was told. Without any, as in an etcd of which only a
+ *  part is there, every address is in range. */
 
 import { isIPv4 } from 'node:net'
 import { type Key, NotExact } from '@watchglass/base'
 import { itemsOf, memberOf, parseTree } from '@watchglass/go'
 import { hasEnvelope, readEnvelope } from '@watchglass/codec'
 import type { KeyValue } from '@watchglass/store'
+import {
+  addressOf,
+  type AddressRange,
+  drawnFirst,
+  numberOfAddress,
+  rangeOf,
+} from './address-range.ts'
 import { eachField, type StoredWindow } from './stored-fields.ts'
 import { textOf } from '@watchglass/writes'
-
-/** IPv4 addresses, as numbers: the first one, and their count. */
-interface Range {
-  readonly first: number
-  readonly size: number
-}
-
-/** The range out of which addresses are drawn (write/generated-values.ts). */
-const drawn = numberOf('10.96.0.0')
 
 export class ServiceRanges {
   readonly #keyspace: Key
   readonly #contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
+  readonly #told: string | undefined
 
-  constructor(keyspace: Key, contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined) {
+  /** @param told a CIDR of IPv4 */
+  constructor(
+    keyspace: Key,
+    contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined,
+    told?: string,
+  ) {
     this.#keyspace = keyspace
     this.#contentsOf = contentsOf
+    this.#told = told
   }
 
   /** The addresses of a network itself and of its broadcasts are no Service's. */
   contains(address: string): boolean {
     const ranges = this.#ranges()
     if (ranges.length === 0 || !isIPv4(address)) return true
-    const number = numberOf(address)
+    const number = numberOfAddress(address)
     return ranges.some(({ first, size }) => number > first && number < first + size - 1)
   }
 
@@ -41,27 +47,15 @@ export class ServiceRanges {
     const [range] = this.#ranges()
     const places = (range?.size ?? 0) - 3
     if (range === undefined || places < 1) return address
-    const place = (numberOf(address) - drawn - 2) % places
-    return textOfNumber(range.first + 2 + (place < 0 ? place + places : place))
+    const place = (numberOfAddress(address) - drawnFirst - 2) % places
+    return addressOf(range.first + 2 + (place < 0 ? place + places : place))
   }
 
-  #ranges(): readonly Range[] {
-    const texts = [...(this.#contentsOf(this.#keyspace) ?? [])].flatMap(rangesIn)
-    return texts.flatMap(text => {
-      const [address = '', bits = ''] = text.split('/')
-      if (!isIPv4(address)) return []
-      const size = 2 ** (32 - Number(bits))
-      return [{ first: Math.floor(numberOf(address) / size) * size, size }]
-    })
+  #ranges(): readonly AddressRange[] {
+    const stored = [...(this.#contentsOf(this.#keyspace) ?? [])].flatMap(rangesIn)
+    const told = this.#told === undefined ? [] : [this.#told]
+    return (stored.length === 0 ? told : stored).flatMap(text => rangeOf(text) ?? [])
   }
-}
-
-function numberOf(address: string): number {
-  return address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
-}
-
-function textOfNumber(address: number): string {
-  return [24, 16, 8, 0].map(bits => Math.floor(address / 2 ** bits) % 256).join('.')
 }
 
 /** Numbers of fields: of a ServiceCIDR, of its metadata and of its spec. */

@@ -42,7 +42,7 @@ import { NamespaceBasics } from './housekeeping/namespace-basics.ts'
 import { FreshCluster } from './fresh/fresh-cluster.ts'
 import { type OnAsked, timedStore } from './timed-store.ts'
 import { serverChecks } from './server-checks.ts'
-import { ServiceNumbers } from './service-numbers.ts'
+import { ServiceNumbers, type ServiceRangeOptions } from './service-numbers.ts'
 import { createWriteStore } from './write-store.ts'
 
 export interface WriteSide {
@@ -77,6 +77,8 @@ export interface WriteSideOptions {
   /** Roles and bindings decide who may do what; undefined: everybody who comes here may do
    *  everything. */
   readonly access?: ClusterAccessOptions | undefined
+  /** The ranges of addresses and ports of Services. */
+  readonly serviceRanges?: ServiceRangeOptions | undefined
   /** Admission plugins to switch on or off. */
   readonly admission?: PluginChoice | undefined
   /** The hosts where webhooks may be. */
@@ -115,7 +117,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const { client, prefix, address, registry, storeOf, clock, logger, onAsked } = parts
   const abort = new AbortController()
   const contentsOf = (keyspace: Key): Contents => contentsIn(storeOf(keyspace))
-  const numbers = new ServiceNumbers(prefix, contentsOf, clock)
+  const numbers = new ServiceNumbers(prefix, contentsOf, clock, options.serviceRanges)
   const caller = options.webhooks && createHttpsCaller(options.webhooks)
   const conversions = caller && conversionsBy(caller, parts, abort.signal)
   const forWrites = {
@@ -153,10 +155,9 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const actors =
     simulation &&
     new LedControllers({ simulation, usageOf, faults: parts.faults, storeOf, ...led, ...common })
-  const { uid, store } = writes
   const { signal } = abort
-  const forFresh = { state, storeOf, address, uid, store, signal, ...common }
-  const fresh = inNamespaces && new FreshCluster({ ...forFresh, basics: inNamespaces })
+  const forFresh = { state, storeOf, address, ...options.serviceRanges, ...writes, ...common }
+  const fresh = inNamespaces && new FreshCluster({ ...forFresh, signal, basics: inNamespaces })
   return {
     preparation: conversions,
     answer: createWriteAnswers({ ...writes, access }, answers),

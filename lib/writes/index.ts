@@ -65,7 +65,7 @@ export {
 export { forbiddenWrite, tooLarge } from './refusals.ts'
 export type { Commit, WriteChange, WriteStore } from './store.ts'
 export { storedBytes } from './stored-form.ts'
-export type { NumbersInUse } from './kinds/kind.ts'
+export type { NumbersInUse, PortRange } from './kinds/kind.ts'
 export { dnsLabel, dnsSubdomain } from './validation/formats.ts'
 export type { IssuedToken, ReviewedToken, TokenOrder, WriteAccess } from './write-access.ts'
 export type { WriteKind } from './write-kind.ts'

@@ -69,6 +69,9 @@ const serveExamples: readonly Example[] = [
 const sharedWithRun = [
   'simulate',
   'stages',
+  'count-requests',
+  'service-cluster-ip-range',
+  'service-node-port-range',
   'enable-admission-plugins',
   'disable-admission-plugins',
   'webhook-service',

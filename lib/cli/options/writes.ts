@@ -1,8 +1,10 @@
 /** The options of a server that takes writes. */
 
+import { isIPv4 } from 'node:net'
 import { controllerNames } from '@watchglass/simulator/simulation/controller-names'
 import { isOwnEtcd } from './etcd.ts'
 import type { OptionCondition, Option, OptionRule, ParsedOption } from './option.ts'
+import { listed } from './option-values.ts'
 import { given } from './rules.ts'
 
 /** The API takes writes. */
@@ -31,6 +33,18 @@ export const writableOption: Option = {
   ],
 }
 
+const simulatesNodes: OptionCondition = {
+  text: '--simulate nodes',
+  holds: values =>
+    listed(values, 'simulate').some(name => name.trim() === 'all' || name.trim() === 'nodes'),
+}
+
+export const countRequestsOption: Option = {
+  name: 'count-requests',
+  help: "Made-up nodes take only pods whose requests (cpu, memory, others) they have left in their allocatable resources, and as many as these say; others wait with the scheduler's reasons, such as Insufficient cpu. Without it requests are not looked at.",
+  needs: [{ that: simulatesNodes }],
+}
+
 /** Made-up controllers and nodes, and lifecycles of one's own. */
 export const simulationOptions: readonly Option[] = [
   {
@@ -47,7 +61,38 @@ export const simulationOptions: readonly Option[] = [
     help: "Lifecycles of one's own: kwok's Stage objects in files of YAML or JSON. They say what happens to the objects of their kinds, in place of --simulate; watchglass stages prints those that do the same. Stage objects in etcd count, too, with --simulate or --stages. With --simulate nodes, kwok's Logs, Attach, Exec, PortForward and ResourceUsage in these files, and those of the whole cluster, say what made-up pods answer. Needs a server that takes writes.",
     needs: [needsWrites],
   },
+  countRequestsOption,
 ]
+
+/** As in kube-apiserver, which takes a second range of IPv6: there is none here. */
+export const serviceIpRangeOption: ParsedOption<string> = {
+  name: 'service-cluster-ip-range',
+  value: 'CIDR',
+  help: 'The range of IPv4 from which Services have their addresses, of which the first one is that of the Service kubernetes. It is stored as the ServiceCIDR kubernetes of a fresh cluster; one that is stored counts. Default: 10.96.0.0/12.',
+  parse(text) {
+    const [, address = '', bits = ''] = /^([\d.]+)\/(\d{1,2})$/.exec(text) ?? []
+    return isIPv4(address) && Number(bits) >= 8 && Number(bits) <= 29 ? text : undefined
+  },
+  wrong: 'is not a range of IPv4 with 8 to 29 bits, such as 10.0.0.0/16',
+  needs: [needsWrites],
+}
+
+export const nodePortRangeOption: ParsedOption<{ first: number; last: number }> = {
+  name: 'service-node-port-range',
+  value: 'FIRST-LAST',
+  help: 'The ports of nodes that Services may have. Default: 30000-32767.',
+  parse(text) {
+    const [, from, sign, to] = /^(\d{1,5})([-+])(\d{1,5})$/.exec(text) ?? []
+    if (from === undefined) return undefined
+    const first = Number(from)
+    const last = sign === '+' ? first + Number(to) : Number(to)
+    return first >= 1 && first <= last && last <= 65_535 ? { first, last } : undefined
+  },
+  wrong: 'is not a range of ports such as 30000-32767',
+  needs: [needsWrites],
+}
+
+export const serviceRangeOptions: readonly Option[] = [serviceIpRangeOption, nodePortRangeOption]
 
 export const pluginOptions: readonly Option[] = [
   {
@@ -97,5 +142,6 @@ export const writeOptions: readonly Option[] = [
   },
   ...simulationOptions,
   ...pluginOptions,
+  ...serviceRangeOptions,
   ...webhookOptions,
 ]

@@ -1,8 +1,14 @@
-/** The log of a made-up pod: the file of a declared rule, what its annotation says, or a line for
- *  each start of a container. Nothing runs in it that could write more, so the log ends when it
- *  has been read. */
+/** The log of a made-up pod: the file of a declared rule, what its annotation says, what the
+ *  script of a container has written, or a line for each start of it. No program runs in it that
+ *  could write more, so the log ends when it has been read. */
 
+import { textFromMilliseconds } from '@watchglass/go'
 import { badRequest, type Query } from '@watchglass/kube'
+import {
+  type ScriptedContainer,
+  scriptRun,
+  type ScriptRun,
+} from '../containers/container-script.ts'
 import type { LogFile } from '../pod-rules/log-file.ts'
 import type { LogRule } from '../pod-rules/pod-rules.ts'
 import type { Rule, RuleSet } from '../pod-rules/rule-set.ts'
@@ -10,15 +16,14 @@ import type { Rule, RuleSet } from '../pod-rules/rule-set.ts'
 /** The log of all containers of a pod, or of one: `watchglass.local/logs.NAME`. */
 const annotation = 'watchglass.local/logs'
 
-interface Container {
-  readonly name: string
+interface Container extends ScriptedContainer {
   readonly image?: string
-  readonly env?: readonly { readonly name: string; readonly value?: string }[]
 }
 
 interface ContainerStatus {
   readonly name: string
   readonly state?: {
+    readonly waiting?: { readonly reason?: string }
     readonly running?: { readonly startedAt?: string }
     readonly terminated?: Ended
   }
@@ -59,10 +64,23 @@ export interface LogOptions {
   readonly nowMs: number
   /** Files that were declared. */
   readonly rules?: RuleSet<LogRule> | undefined
+  /** The run of the script of the container that is asked for (`loggedScript`). */
+  readonly script?: ScriptRun | undefined
+}
+
+/** The run of the script of the container that is asked for; undefined if it has none. */
+export function loggedScript(pod: LoggedPod, query: Query): Promise<ScriptRun | undefined> {
+  const container = chosenContainer(pod, query.text('container'))
+  return scriptRun(pod, container, startOf(pod, container.name) ?? '')
+}
+
+function startOf(pod: LoggedPod, name: string): string | undefined {
+  const { state, lastState } = statusOf(pod, name) ?? {}
+  return (state?.running ?? state?.terminated ?? lastState?.terminated)?.startedAt
 }
 
 /** Refusals are those of kube-apiserver and of kubelets, in their words. */
-export function podLog(pod: LoggedPod, query: Query, { nowMs, rules }: LogOptions): string {
+export function podLog(pod: LoggedPod, query: Query, { nowMs, rules, script }: LogOptions): string {
   const container = chosenContainer(pod, query.text('container'))
   const status = statusOf(pod, container.name)
   const isPrevious = query.text('previous') === 'true'
@@ -70,12 +88,15 @@ export function podLog(pod: LoggedPod, query: Query, { nowMs, rules }: LogOption
   const rule = rules && ruleFor(rules, 'log', pod, container.name)
   const file = isPrevious ? rule?.previous : rule?.log
   const ended = status?.lastState?.terminated
-  const run = isPrevious ? (ended ?? (file && {})) : (running ?? terminated)
-  if (run === undefined) throw badRequest(notThere(pod, container.name, isPrevious))
+  const run = isPrevious ? (ended ?? (file && {})) : (running ?? terminated ?? ended)
+  if (run === undefined) throw badRequest(notThere(pod, status, container.name, isPrevious))
   const isStamped = query.text('timestamps') === 'true'
   const tail = numberOf(query.text('tailLines'))
   const since = sinceMs(query, nowMs)
-  const all = file ? linesIn(file, run) : linesOf(pod, container, run)
+  const all = file
+    ? linesIn(file, run)
+    : (annotatedLines(pod, container, run) ??
+      (script ? scriptLines(script, run, nowMs) : startLines(container, run)))
   const lines = since === undefined ? all : all.filter(({ at }) => !(Date.parse(at) < since))
   const shown = tail === undefined ? lines : lines.slice(Math.max(0, lines.length - tail))
   const text = shown.map(line => `${isStamped ? `${line.at} ` : ''}${line.text}\n`).join('')
@@ -113,10 +134,22 @@ function statusOf({ status }: LoggedPod, name: string): ContainerStatus | undefi
   return all.find(one => one.name === name)
 }
 
-function notThere({ metadata }: LoggedPod, container: string, isPrevious: boolean): string {
+/** As a kubelet says it (validateContainerLogStatus). */
+function notThere(
+  { metadata }: LoggedPod,
+  status: ContainerStatus | undefined,
+  container: string,
+  isPrevious: boolean,
+): string {
   const named = `container "${container}" in pod "${metadata.name}"`
   if (isPrevious) return `previous terminated ${named} not found`
-  return `${named} is waiting to start: ContainerCreating`
+  const { reason = 'ContainerCreating' } = status?.state?.waiting ?? {}
+  return `${named} is waiting to start: ${waitingTexts[reason] ?? reason}`
+}
+
+const waitingTexts: Readonly<Record<string, string>> = {
+  ErrImagePull: "image can't be pulled",
+  ImagePullBackOff: 'trying and failing to pull image',
 }
 
 /** The rule for a container; undefined if there is none for its pod. A pod with rules of its own
@@ -148,14 +181,39 @@ function sinceMs(query: Query, nowMs: number): number | undefined {
   return times.length === 0 ? undefined : Math.max(...times)
 }
 
-function linesOf({ metadata }: LoggedPod, { name, image = '' }: Container, run: Ended): Line[] {
+function annotatedLines(
+  { metadata }: LoggedPod,
+  { name }: Container,
+  { startedAt = '' }: Ended,
+): Line[] | undefined {
   const { annotations = {} } = metadata
-  const { startedAt = '', finishedAt } = run
   const written = annotations[`${annotation}.${name}`] ?? annotations[annotation]
-  if (written !== undefined) {
-    const texts = written.replace(/\n$/, '').split('\n')
-    return texts.map(text => ({ at: startedAt, text }))
+  const texts = written?.replace(/\n$/, '').split('\n')
+  return texts?.map(text => ({ at: startedAt, text }))
+}
+
+/** The lines that a script has written by now, each with the time at which it began. */
+function scriptLines({ written }: ScriptRun, { startedAt = '' }: Ended, nowMs: number): Line[] {
+  const startedMs = Date.parse(startedAt)
+  const lines: { at: string; text: string }[] = []
+  let isOpen = false
+  for (const { afterMs, text } of written) {
+    if (startedMs + afterMs > nowMs) break
+    const pieces = text.split('\n')
+    const isEnded = pieces.at(-1) === ''
+    for (const piece of isEnded ? pieces.slice(0, -1) : pieces) {
+      const open = isOpen ? lines.at(-1) : undefined
+      if (open !== undefined) open.text += piece
+      else lines.push({ at: textFromMilliseconds(startedMs + afterMs), text: piece })
+      isOpen = false
+    }
+    isOpen = !isEnded
   }
+  return lines
+}
+
+function startLines({ name, image = '' }: Container, run: Ended): Line[] {
+  const { startedAt = '', finishedAt } = run
   const start = `container ${name} (${image}) was started: it is made up, and writes nothing`
   const lines = [{ at: startedAt, text: start }]
   if (finishedAt === undefined) return lines

@@ -4,13 +4,20 @@
 import type { Clock } from '@watchglass/base'
 import { badRequest, needsKubelet, type Query, type ResourceRoute } from '@watchglass/kube'
 import { type RequestContext, UserTally } from '@watchglass/cache'
-import { execAnnotation, type ShellContainer } from '../streams/shell.ts'
+import { shellContainer } from '../streams/shell-container.ts'
 import { forwardProtocol, runPortForward, type TargetOf } from '../streams/port-forward.ts'
 import { channelProtocol } from '../streams/channels.ts'
 import { HeldStreamBytes } from '../streams/held-bytes.ts'
 import { runStream, type Work } from '../streams/pod-streams.ts'
-import type { ExecRule, PodRules } from '../pod-rules/pod-rules.ts'
-import { chosenContainer, isRunning, type LoggedPod, podLog, ruleFor } from './pod-log.ts'
+import type { PodRules } from '../pod-rules/pod-rules.ts'
+import {
+  chosenContainer,
+  isRunning,
+  loggedScript,
+  type LoggedPod,
+  podLog,
+  ruleFor,
+} from './pod-log.ts'
 
 const notSpoken =
   'without SPDY/3.1 of v4.channel.k8s.io, or a WebSocket of it or of v5.channel.k8s.io,'
@@ -67,7 +74,7 @@ export class PodStreams {
     // Before the protocol: a client that is refused tries the other one, and tells its answer.
     const nowMs = clock.wallMs()
     const asked = { subresource, query: target.query, nowMs }
-    const work = workOf(pod, asked, this.#rules)
+    const work = await workOf(pod, asked, this.#rules)
     const protocol = channelProtocol(request)
     if (protocol === undefined) throw needsKubelet(resource, `${subresource} ${notSpoken}`)
     await this.#while(context, held =>
@@ -109,42 +116,21 @@ interface Asked {
   readonly nowMs: number
 }
 
-function workOf(
+async function workOf(
   pod: LoggedPod,
   { subresource, query, nowMs }: Asked,
   rules: PodRules | undefined,
-): Work {
+): Promise<Work> {
   const container = chosenContainer(pod, query.text('container'))
   if (!isRunning(pod, container.name)) throw badRequest(`container not found ("${container.name}")`)
   if (subresource === 'attach') {
     const own = rules && ruleFor(rules.attaches, 'attaches', pod, container.name)
     const shown = own === undefined ? rules?.logs : rules?.attaches
-    return { type: 'attach', log: podLog(pod, query, { nowMs, rules: shown }) }
+    const script = await loggedScript(pod, query)
+    return { type: 'attach', log: podLog(pod, query, { nowMs, rules: shown, script }) }
   }
   const argv = query.all('command')
   if (argv.length === 0) throw badRequest('you must specify at least one command for the container')
   const rule = rules && ruleFor(rules.execs, 'exec', pod, container.name)
-  return { type: 'exec', argv, container: containerOf(pod, container, rule) }
-}
-
-function containerOf(
-  { metadata }: LoggedPod,
-  { name, env = [] }: ReturnType<typeof chosenContainer>,
-  { env: declared = {}, folder = '' }: Partial<ExecRule> = {},
-): ShellContainer {
-  const own = env.flatMap(({ name: key, value }) => (value === undefined ? [] : [[key, value]]))
-  const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-  return {
-    pod: metadata.name,
-    name,
-    env: {
-      PATH: path,
-      HOSTNAME: metadata.name,
-      ...(Object.fromEntries(own) as object),
-      HOME: '/root',
-      ...declared,
-    },
-    folder: folder === '' ? '/' : folder,
-    answers: metadata.annotations?.[execAnnotation],
-  }
+  return { type: 'exec', argv, container: shellContainer(pod, container, rule) }
 }

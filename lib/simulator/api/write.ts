@@ -25,7 +25,7 @@ import { successJson } from './success.ts'
 import { textInOrder } from '@watchglass/go'
 import { admitConnection } from './connect.ts'
 import { answerMeasured } from './measured.ts'
-import { chosenContainer, type LoggedPod, podLog } from './pod-log.ts'
+import { chosenContainer, loggedScript, type LoggedPod, podLog } from './pod-log.ts'
 import type { PodRules } from '../pod-rules/pod-rules.ts'
 import type { UsageOf } from '../usage/usage.ts'
 import { PodStreams } from './pod-stream.ts'
@@ -94,7 +94,8 @@ export function createWriteAnswers(
     if (subresource === 'portforward') return streams.forward(context, route, pod, clock)
     if (subresource !== 'log') return streams.answer(context, route, pod, clock)
     const nowMs = clock.wallMs()
-    return reply.text(200, podLog(pod, target.query, { nowMs, rules: podRules?.logs }), {})
+    const script = await loggedScript(pod, target.query)
+    return reply.text(200, podLog(pod, target.query, { nowMs, rules: podRules?.logs, script }), {})
   }
 }
 

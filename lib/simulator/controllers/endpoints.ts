@@ -335,6 +335,10 @@ export function wireServices(runtime: ControllerRuntime, isLeft: (pod: PodFact) 
     if (known !== undefined) await api.deleteAt(key, known.uid)
   })
   services.listen({
+    // The first look at a new service does not wait: `kubectl expose` is followed by a request.
+    changed: ({ key, uid }) => {
+      if (slices.index.countOwnedBy(uid) === 0) controller.lookAt(key)
+    },
     gone: ({ key, namespace, name }) => {
       controller.forget(key)
       forget.add(endpoints.keyOf(namespace, name))

@@ -1,7 +1,17 @@
 /** A cluster's first objects, made at start where they are missing. What kube-apiserver says of
  *  itself is looked at every ten seconds, as it does, and its lease renewed. */
 
-import { type Clock, type Key, keyFromText, type Logger, repeat } from '@watchglass/base'
+import { networkInterfaces } from 'node:os'
+import {
+  assert,
+  type Clock,
+  type Key,
+  keyFromText,
+  type Logger,
+  NotExact,
+  repeat,
+} from '@watchglass/base'
+import { jsonFromStored, protobufFromJson } from '@watchglass/codec'
 import type { ApiState, Resource } from '@watchglass/kube'
 import { microTimeText } from '@watchglass/go'
 import type { ApiClient } from '../runtime/api-client.ts'
@@ -9,7 +19,8 @@ import type { ApiPlace } from '../runtime/cluster-api.ts'
 import type { NamespaceBasics } from '../housekeeping/namespace-basics.ts'
 import type { Keyspace } from '@watchglass/store'
 import type { WriteStore } from '@watchglass/writes'
-import { type NewObject, ownObjects } from './own-objects.ts'
+import { advertisedHost, type NewObject, ownObjects } from './own-objects.ts'
+import { usualClusterIpRange } from '../address-range.ts'
 import { storedObjects } from './stored-objects.ts'
 
 export interface FreshClusterOptions {
@@ -18,6 +29,8 @@ export interface FreshClusterOptions {
   readonly clientOf: (manager: string) => ApiClient
   /** HOST:PORT where the server listens. */
   readonly address: string
+  /** A CIDR of IPv4 from which Services have their addresses; left out: that of kubeadm. */
+  readonly clusterIpRange?: string | undefined
   readonly uid: () => string
   readonly store: WriteStore
   readonly storeOf: (keyspace: Key) => Keyspace | undefined
@@ -34,6 +47,9 @@ const systemNamespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-sys
 
 const lookEveryMs = 10_000
 
+/** The object that has the range of Services. */
+const rangeKey = 'servicecidrs/kubernetes'
+
 export class FreshCluster {
   readonly #options: FreshClusterOptions
   readonly #holder: string
@@ -49,10 +65,11 @@ export class FreshCluster {
 
   /** Makes what is missing. */
   async fill(): Promise<void> {
-    const { state, store, clock, uid, basics, signal } = this.#options
+    const { state, store, clock, uid, basics, signal, clusterIpRange } = this.#options
     const { registry } = state()
     const seconds = Math.floor(clock.wallMs() / 1000)
-    for (const { key, value } of storedObjects(registry.schema.minor, { uid, seconds })) {
+    for (const { key, value: usual } of storedObjects(registry.schema.minor, { uid, seconds })) {
+      const value = key === rangeKey ? withRange(usual, clusterIpRange) : usual
       const place = keyFromText(`${registry.etcdPrefix}/${key}`)
       const change = { key: place, expected: 0, value, ttlSeconds: 0 }
       const commit = await store.commit(change, signal)
@@ -115,9 +132,26 @@ export class FreshCluster {
   }
 
   #own(): readonly NewObject[] {
-    const { address, clock } = this.#options
-    return ownObjects({ address, holder: this.#holder, now: microTimeText(clock.wallMs()) })
+    const { address, clusterIpRange, clock } = this.#options
+    const interfaces = Object.values(networkInterfaces()).flatMap(known => known ?? [])
+    const advertised = advertisedHost(address, interfaces)
+    const now = microTimeText(clock.wallMs())
+    return ownObjects({ address, advertised, clusterIpRange, holder: this.#holder, now })
   }
+}
+
+/** The stored ServiceCIDR with another range. */
+function withRange(value: Uint8Array, range: string | undefined): Uint8Array {
+  if (range === undefined) return value
+  const json = jsonFromStored(value)
+  assert(!(json instanceof NotExact), 'a first object can be read')
+  const text = Buffer.from(json)
+    .toString()
+    .replaceAll(usualClusterIpRange, () => range)
+  const bytes = Buffer.from(text)
+  const stored = protobufFromJson(bytes, 0, bytes.length)
+  assert(!(stored instanceof NotExact), 'a first object can be stored')
+  return stored
 }
 
 type ResourcesByKind = ReadonlyMap<string, Resource>

@@ -2,6 +2,7 @@
  *  leads, and its lease. */
 
 import { isIP } from 'node:net'
+import { firstAddress, usualClusterIpRange } from '../address-range.ts'
 
 /** An object as a client would send it. */
 export interface NewObject {
@@ -18,6 +19,11 @@ export interface NewObject {
 export interface OwnFacts {
   /** HOST:PORT where it listens. */
   readonly address: string
+  /** The address at which others may reach it; left out: that of `address`. */
+  readonly advertised?: string | undefined
+  /** The range of Services, of which the first address is the server's; left out: that of
+   *  kubeadm. */
+  readonly clusterIpRange?: string | undefined
   /** RFC 3339, with six digits of a second. */
   readonly now: string
   /** Name of this process, in its lease. */
@@ -29,15 +35,12 @@ export interface OwnFacts {
 const serverName = 'apiserver-watchglass2222222222222222'
 const hostname = 'watchglass'
 
-/** The first address of the range from which Services are given theirs
- *  (write/generated-values.ts). */
-const serviceAddress = '10.96.0.1'
-
 const leaseSeconds = 3600
 
 export function ownObjects(facts: OwnFacts): readonly NewObject[] {
   // Zero is a port that is not chosen yet, as workers have it.
   const port = Number(/:(\d+)$/.exec(facts.address)?.[1] ?? 0) || 443
+  const serviceAddress = firstAddress(facts.clusterIpRange ?? usualClusterIpRange)
   return [
     {
       apiVersion: 'v1',
@@ -67,7 +70,7 @@ export function ownObjects(facts: OwnFacts): readonly NewObject[] {
         ports: [{ name: 'https', protocol: 'TCP', port: 443, targetPort: port }],
       },
     },
-    ...endpoints(facts.address, port),
+    ...endpoints(facts.advertised ?? hostIn(facts.address), port),
     lease(facts),
   ]
 }
@@ -75,10 +78,9 @@ export function ownObjects(facts: OwnFacts): readonly NewObject[] {
 /** The Endpoints and the EndpointSlice of the Service. Their addresses may not be loopback
  *  addresses, so there are none of a server that only this machine can reach: kube-apiserver could
  *  not say where it is, either. */
-function endpoints(address: string, port: number): readonly NewObject[] {
-  const host = address.slice(0, address.lastIndexOf(':')).replace(/^\[|\]$/g, '')
+function endpoints(host: string, port: number): readonly NewObject[] {
   const family = isIP(host)
-  const isReachable = family !== 0 && !/^(?:127\.|0\.0\.0\.0$|::1?$)/.test(host)
+  const isReachable = family !== 0 && !isOnlyHere(host)
   const ports = [{ name: 'https', port, protocol: 'TCP' }]
   return [
     {
@@ -104,6 +106,27 @@ function endpoints(address: string, port: number): readonly NewObject[] {
       ports,
     },
   ]
+}
+
+function hostIn(address: string): string {
+  return address.slice(0, address.lastIndexOf(':')).replace(/^\[|\]$/g, '')
+}
+
+/** Whether an address is none that others could use: a loopback address, or all addresses. */
+function isOnlyHere(host: string): boolean {
+  return /^(?:127\.|0\.0\.0\.0$|::1?$)/.test(host)
+}
+
+/** The address that a server says of itself. One that listens on a loopback address, or on all,
+ *  says that of an interface of the machine, as kube-apiserver does (ResolveBindAddress); undefined
+ *  if there is none. */
+export function advertisedHost(
+  address: string,
+  interfaces: readonly { readonly address: string; readonly internal: boolean }[],
+): string | undefined {
+  const host = hostIn(address)
+  if (isIP(host) !== 0 && !isOnlyHere(host)) return host
+  return interfaces.find(one => !one.internal && isIP(one.address) === 4)?.address
 }
 
 function lease({ holder, now }: OwnFacts): NewObject {

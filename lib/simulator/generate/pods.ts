@@ -167,7 +167,12 @@ export function templateSpec(workload: Workload, { image }: GeneratedTemplate): 
     image: 'registry.example.com/mesh/proxy:v2.8.1',
   })
   return {
-    volumes: [{ name: 'config', configMap: { name: `${workload.name}-config`, defaultMode: 420 } }],
+    volumes: [
+      {
+        name: 'config',
+        configMap: { name: `${workload.name}-config`, defaultMode: 420, optional: true },
+      },
+    ],
     containers: workload.hasSidecar ? [app, sidecar] : [app],
     restartPolicy: 'Always',
     terminationGracePeriodSeconds: 30,

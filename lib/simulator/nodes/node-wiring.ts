@@ -14,6 +14,7 @@ import { NodeController } from './node-controller.ts'
 import { isOfState } from './node-taints.ts'
 import { renewMs } from './nodes.ts'
 import { Places } from './places.ts'
+import { heldBy } from '../containers/requests.ts'
 import { PodController } from './pod-controller.ts'
 import type { PodStamps } from './pod-stamps.ts'
 import type { PodTimetable } from './pod-timetable.ts'
@@ -34,6 +35,8 @@ export interface NodeWiringOptions {
   readonly generated: GeneratedWorkloads
   /** False: pods and nodes are followed only, for stages and endpoints. */
   readonly isRunning: boolean
+  /** Nodes take only pods whose requests they have left. */
+  readonly countsRequests?: boolean | undefined
 }
 
 /** The number of nodes of a cluster that has none. */
@@ -41,15 +44,17 @@ const madeUpNodes = 3
 
 export class NodeWiring {
   readonly #options: NodeWiringOptions
-  readonly #places = new Places()
+  readonly #places: Places
   readonly #player: StagePlayer
   readonly #timetable: PodTimetable
+  readonly #podController: PodController
   readonly #pods: Controller
   readonly #nodeController: NodeController
   readonly #nodes: Controller
 
   constructor(options: NodeWiringOptions) {
     this.#options = options
+    this.#places = new Places(options)
     const { runtime, clientOf, prefix, clock, faults } = options
     const draw = (least: number, most: number): number => runtime.draw(least, most)
     const addresses = new Addresses(draw(0, 2 ** 16))
@@ -60,7 +65,8 @@ export class NodeWiring {
       addresses,
       onKinds: () => this.#kindsChanged(),
     })
-    const pods = this.#podController(addresses)
+    const pods = this.#createPodController(addresses)
+    this.#podController = pods
     this.#timetable = pods.timetable
     this.#pods = runtime.controller(pods.loop)
     this.#nodeController = new NodeController({
@@ -90,7 +96,7 @@ export class NodeWiring {
     if (isEmpty) await this.#nodeController.make(madeUpNodes)
   }
 
-  #podController(addresses: Addresses): PodController {
+  #createPodController(addresses: Addresses): PodController {
     const { runtime, clock, stamps, faults } = this.#options
     const api = runtime.api('kubelet')
     return new PodController({
@@ -102,6 +108,10 @@ export class NodeWiring {
       isLeft: () => this.#player.plays('v1', 'Pod'),
       lookAt: key => this.#pods.lookAt(key),
       isStamped: key => stamps.has(key),
+      read: async (kind, namespace, name) => {
+        const place = api.keyOf({ apiVersion: 'v1', kind, namespace, name })
+        return place && (await api.find(place))?.object
+      },
       findPod: async (key): Promise<FoundPod | undefined> => {
         const stamped = stamps.find(key)
         if (stamped !== undefined) return stamped
@@ -114,9 +124,9 @@ export class NodeWiring {
   #listen(): void {
     const { runtime, generated, isRunning } = this.#options
     runtime.pods.listen({
-      noted: pod => this.#places.put(pod.key, pod.node),
+      noted: pod => this.#places.put(pod.key, pod.node, heldBy(pod)),
       changed: pod => this.#podChanged(pod),
-      gone: ({ key }) => this.#timetable.removed(key),
+      gone: ({ key }) => this.#podController.removed(key),
     })
     runtime.nodes.listen({
       noted: node => this.#nodeNoted(node),

@@ -6,9 +6,14 @@ import type { ControllerOptions } from '../runtime/controller-runtime.ts'
 import type { PodFact } from '../runtime/facts.ts'
 import type { FoundPod } from '../runtime/read-object.ts'
 import type { Pod } from '../runtime/objects.ts'
+import { ImagePulls } from '../containers/image-pulls.ts'
+import type { ReferenceKind } from '../containers/missing-references.ts'
+import { isStartDue } from './pod-sync.ts'
+import { syncPartsOf } from './pod-sync-parts.ts'
 import { evictedShare } from '../stages/pod-durations.ts'
 import type { Addresses } from './addresses.ts'
 import type { Places } from './places.ts'
+import { requestsOf } from '../containers/requests.ts'
 import { PodTimetable, type PodTimetableOptions } from './pod-timetable.ts'
 import {
   type PodChoices,
@@ -27,6 +32,8 @@ export interface PodControllerOptions extends PodTimetableOptions {
   readonly findPod: (key: Key) => Promise<FoundPod | undefined>
   /** The pod is written by stamps. */
   readonly isStamped: (key: Key) => boolean
+  /** A ConfigMap or a Secret of a namespace. */
+  readonly read: (kind: ReferenceKind, namespace: string, name: string) => Promise<unknown>
 }
 
 export class PodController {
@@ -35,6 +42,7 @@ export class PodController {
   readonly #options: PodControllerOptions
   readonly #places: Places
   readonly #troubles: NodeTroubles
+  readonly #pulls = new ImagePulls()
 
   constructor(options: PodControllerOptions) {
     this.#options = options
@@ -62,12 +70,43 @@ export class PodController {
     return { object: { metadata: pod.metadata, pod, fact }, about }
   }
 
-  #gather(key: Key, { pod, fact }: PodWithFact): PodParts {
+  /** Nothing is remembered of a pod that is gone. */
+  removed(key: Key): void {
+    this.timetable.removed(key)
+    this.#pulls.forget(key)
+  }
+
+  async #gather(key: Key, { pod, fact }: PodWithFact): Promise<PodParts> {
     const situation = this.#situationOf(fact)
     const task = taskOf(fact, situation)
     if (task === 'lose') this.timetable.noteLost(key)
     const isStamped = this.#options.isStamped(key)
+    if (fact.isScripted && (task === 'start' || task === 'sync')) {
+      return { situation, task, isStamped, ...(await this.#lookAtContainers(key, pod)) }
+    }
     return { situation, task, isStamped, ...this.#choose(task, key, pod) }
+  }
+
+  async #lookAtContainers(key: Key, pod: Pod): Promise<PodChoices> {
+    const { clock, addresses, read } = this.#options
+    const { metadata, spec, status } = pod
+    const node = this.#places.node(spec.nodeName ?? '')
+    if (node === undefined) return {}
+    const nowMs = clock.wallMs()
+    if (isStartDue(pod, nowMs)) this.#troubles.started(key, pod)
+    const podAddress = status?.podIP ?? addresses.next()
+    const sync = await syncPartsOf(pod, {
+      key,
+      nowMs,
+      addresses: { podAddress, nodeAddress: node.address },
+      pulls: this.#pulls,
+      read: (kind, name) => read(kind, metadata.namespace ?? '', name),
+      pullFault: image => this.#troubles.pullFault(pod, image),
+      crashesAfterMs: this.#troubles.willCrash(key)
+        ? this.#troubles.crashesAfterMs(key)
+        : undefined,
+    })
+    return { sync }
   }
 
   #situationOf(fact: PodFact): PodSituation {
@@ -108,6 +147,7 @@ export class PodController {
       case 'finish':
       case 'lose':
       case 'regain':
+      case 'sync':
       case undefined:
         return {}
     }
@@ -117,7 +157,7 @@ export class PodController {
   #chooseNode(key: Key, pod: Pod): PodChoices {
     const chosen = this.#places.choose(pod)
     if (chosen !== undefined) {
-      this.#places.put(key, chosen.name)
+      this.#places.put(key, chosen.name, this.#places.countsRequests ? requestsOf(pod) : undefined)
       return { chosen }
     }
     this.timetable.noteUnplaced(key)

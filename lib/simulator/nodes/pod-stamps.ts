@@ -15,6 +15,7 @@ import { entryOf } from '@watchglass/writes'
 import type { Variables } from '../stamps/stamp.ts'
 import type { FoundPod } from '../runtime/read-object.ts'
 import type { Pod } from '../runtime/objects.ts'
+import { isScripted } from '../containers/scripted-pods.ts'
 import { type NodeFact, type PodFact, podFact } from '../runtime/facts.ts'
 import { containerId, runningStatus } from './pod-status.ts'
 import { type ProvenStamp, Trials, type TrialsOptions } from './trials.ts'
@@ -77,6 +78,8 @@ interface Template {
   /** Pods that were made of it. */
   count: number
   made: Made | false | undefined
+  /** Its pods are written one by one. */
+  readonly isOwn: boolean
   readonly bound: Map<string, Bound | false>
 }
 
@@ -110,7 +113,7 @@ export class PodStamps implements PodStamper {
     place: ApiPlace,
     object: object,
   ): Promise<StampedPod | undefined> {
-    const template = this.#templateOf(`${place.namespace} ${JSON.stringify(object)}`)
+    const template = this.#templateOf(`${place.namespace} ${JSON.stringify(object)}`, object)
     const made = await this.#madeOf(template, { cluster, place, object })
     if (made === undefined) return undefined
     const { services } = cluster
@@ -204,7 +207,7 @@ export class PodStamps implements PodStamper {
   }
 
   async #madeOf(template: Template, creation: Creating): Promise<Made | undefined> {
-    if (++template.count < worthAfter) return undefined
+    if (template.isOwn || ++template.count < worthAfter) return undefined
     if (template.made === false) {
       // Whoever decided or counted may be gone after a while.
       if (template.count > retriedAfter) Object.assign(template, { count: 0, made: undefined })
@@ -245,12 +248,14 @@ export class PodStamps implements PodStamper {
     return running
   }
 
-  #templateOf(text: string): Template {
+  #templateOf(text: string, object: object): Template {
     const known = this.#templates.get(text)
     if (known !== undefined) return known
     const [oldest] = this.#templates.keys()
     if (this.#templates.size >= templatesMax && oldest !== undefined) this.#templates.delete(oldest)
-    const made: Template = { count: 0, made: undefined, bound: new Map() }
+    // Scripted pods do not all go the same way.
+    const isOwn = isScripted(object as Pod)
+    const made: Template = { count: 0, made: undefined, bound: new Map(), isOwn }
     this.#templates.set(text, made)
     return made
   }

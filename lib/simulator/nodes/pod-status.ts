@@ -2,7 +2,8 @@
 
 import { createHash } from 'node:crypto'
 import type { PodAddresses } from '../runtime/api-client.ts'
-import type { StatusCondition, PodContainer, Pod } from '../runtime/objects.ts'
+import type { PodContainer } from '../containers/declared-pod.ts'
+import type { StatusCondition, Pod } from '../runtime/objects.ts'
 
 interface Running extends PodAddresses {
   readonly now: string
@@ -168,7 +169,7 @@ function conditionsOf(
   })
 }
 
-function containerStatus(pod: Pod, { name, image = '' }: PodContainer): object {
+export function containerStatus(pod: Pod, { name, image = '' }: PodContainer): object {
   return {
     name,
     lastState: {},

@@ -7,6 +7,7 @@ import type { NodeFact, PodFact } from '../runtime/facts.ts'
 import { KeyedTimers } from '../runtime/keyed-timers.ts'
 import { podDurationsMs, type PodStage } from '../stages/pod-durations.ts'
 import type { Places } from './places.ts'
+import { heldBy } from '../containers/requests.ts'
 import { leavesAfterMs } from './taints.ts'
 import type { NodeTroubles } from './troubles.ts'
 
@@ -20,6 +21,9 @@ export interface PodTimetableOptions {
   readonly isLeft: () => boolean
   readonly lookAt: (key: Key) => void
 }
+
+/** Pods for which there was no room are looked at again so long after some was made. */
+const retryMs = 1_000
 
 export class PodTimetable {
   readonly #options: PodTimetableOptions
@@ -36,6 +40,7 @@ export class PodTimetable {
   readonly #leavingSinceMs = new Map<Key, number>()
   /** Pods that are not ready because their node does not say that it is there. */
   readonly #lost = new Set<Key>()
+  #cancelRetry: (() => void) | undefined
 
   constructor(options: PodTimetableOptions) {
     this.#options = options
@@ -47,6 +52,18 @@ export class PodTimetable {
     const waiting = [...this.#unplaced]
     this.#unplaced.clear()
     for (const key of waiting) this.#options.lookAt(key)
+  }
+
+  /** A pod has ended or is gone: others may have its place, where requests count. They are looked
+   *  at together a moment later. */
+  #roomMade(): void {
+    const { places, clock } = this.#options
+    if (!places.countsRequests || this.#unplaced.size === 0) return
+    if (this.#cancelRetry !== undefined) return
+    this.#cancelRetry = clock.setTimer(retryMs, () => {
+      this.#cancelRetry = undefined
+      this.nodeChanged()
+    })
   }
 
   /** The taints of the node of these pods have changed, or it is gone. */
@@ -75,7 +92,8 @@ export class PodTimetable {
   changed(pod: PodFact): void {
     const { draw, places, lookAt } = this.#options
     const { key } = pod
-    places.put(key, pod.node)
+    places.put(key, pod.node, heldBy(pod))
+    if (pod.phase === 'Succeeded' || pod.phase === 'Failed') this.#roomMade()
     // A pod that has been bound to a node that repels it, or that is gone.
     if (pod.node !== '' && places.repels(pod)) lookAt(key)
     const stage = this.#stageOf(pod)
@@ -101,6 +119,7 @@ export class PodTimetable {
     this.#adopted.delete(key)
     this.#started.delete(key)
     this.#options.places.remove(key)
+    this.#roomMade()
   }
 
   /** The stage whose time has come. A pod that is looked at for another reason, such as a taint of
@@ -143,6 +162,7 @@ export class PodTimetable {
   }
 
   stop(): void {
+    this.#cancelRetry?.()
     this.#timers.stop()
   }
 
@@ -157,6 +177,7 @@ export class PodTimetable {
   #stageOf(pod: PodFact): PodStage | undefined {
     const { isLeft, troubles } = this.#options
     if (isLeft() && (pod.node !== '' || pod.isDeleting)) return undefined
+    if (pod.isScripted && pod.node !== '' && !pod.isDeleting) return scriptedStageOf(pod)
     const runsOn = pod.phase === 'Running' && pod.runsForEver && !pod.isDeleting
     if (pod.phase === 'Running' && pod.hasNewContainers && !pod.isDeleting) return 'attach'
     if (pod.phase === 'Running' && !pod.isDeleting) {
@@ -172,6 +193,12 @@ export class PodTimetable {
     this.#timers.cancel(key)
     this.#awaited.delete(key)
   }
+}
+
+function scriptedStageOf({ phase, hasBegun, hasNewContainers }: PodFact): PodStage | undefined {
+  if (phase === 'Running' && hasNewContainers) return 'attach'
+  if (phase !== 'Pending' && phase !== 'Running') return undefined
+  return hasBegun ? 'sync' : 'start'
 }
 
 function stageOf(pod: PodFact): PodStage | undefined {

@@ -6,10 +6,18 @@
 import type { PodAddresses } from '../runtime/api-client.ts'
 import type { EventSource, Note } from '../runtime/event-recorder.ts'
 import type { NodeFact, PodFact } from '../runtime/facts.ts'
-import type { PodContainer, Metadata, Pod } from '../runtime/objects.ts'
-import { nothing, type ReconcileResult, type Write } from '../runtime/reconcile-result.ts'
+import type { PodContainer } from '../containers/declared-pod.ts'
+import type { Metadata, Pod } from '../runtime/objects.ts'
+import {
+  nothing,
+  type ReconcileResult,
+  statusWrite,
+  type Write,
+} from '../runtime/reconcile-result.ts'
 import type { Seen } from '../runtime/reconciler.ts'
+import { type PodSyncParts, syncPod } from './pod-sync.ts'
 import type { PodStage } from '../stages/pod-durations.ts'
+import { presentMessage } from './kubelet-texts.ts'
 import {
   attachedStatus,
   disruptedConditions,
@@ -82,6 +90,8 @@ export interface PodChoices {
   /** The image cannot be pulled, for the first time or again. */
   readonly pullFails?: 'first' | 'again' | undefined
   readonly addresses?: PodAddresses
+  /** The parts of a look at a scripted pod. */
+  readonly sync?: PodSyncParts
   /** The time before a container that has crashed is started again. */
   readonly waitsMs?: number
   /** A pod that is disturbed is evicted; else a container of it is restarted. */
@@ -99,13 +109,16 @@ type SeenPod = Seen<PodWithFact> & PodParts
 
 export function reconcilePod(seen: SeenPod): ReconcileResult {
   const { leavesInMs } = seen.situation
-  const againMs = leavesInMs === undefined || leavesInMs <= 0 ? undefined : leavesInMs
-  return { ...doneFor(seen), againMs }
+  const leavesMs = leavesInMs === undefined || leavesInMs <= 0 ? undefined : leavesInMs
+  const done = doneFor(seen)
+  const againMs = Math.min(leavesMs ?? Infinity, done.againMs ?? Infinity)
+  return { ...done, againMs: againMs === Infinity ? undefined : againMs }
 }
 
 function doneFor(seen: SeenPod): ReconcileResult {
-  const { key, object, task, now, isEvicted } = seen
+  const { key, object, task, now, isEvicted, sync } = seen
   const { pod, fact } = object
+  if (sync !== undefined) return synced(seen, sync)
   const known = pod.status?.conditions
   switch (task) {
     case 'collect':
@@ -138,9 +151,17 @@ function doneFor(seen: SeenPod): ReconcileResult {
         writes: [{ type: 'delete', key, uid: fact.uid, graceSeconds: 0 }],
         notes: ofEach(pod, 'Killing', ({ name }) => `Stopping container ${name}`),
       }
+    case 'sync':
     case undefined:
       return nothing
   }
+}
+
+/** A scripted pod is looked at as a kubelet does it. */
+function synced({ key, object, nowMs }: SeenPod, parts: PodSyncParts): ReconcileResult {
+  const { pod } = object
+  const { status: wanted, notes, againMs } = syncPod(pod, parts, nowMs)
+  return { writes: statusWrite(key, pod.status, wanted), notes, againMs }
 }
 
 function status({ key }: SeenPod, written: object): ReconcileResult {
@@ -182,10 +203,7 @@ function start(seen: SeenPod): ReconcileResult {
   return {
     writes,
     notes: [
-      ...ofEach(pod, 'Pulled', ({ image = '' }) => {
-        const where = 'already present on machine and can be accessed by the pod'
-        return `Container image ${JSON.stringify(image)} ${where}`
-      }),
+      ...ofEach(pod, 'Pulled', ({ image = '' }) => presentMessage(image)),
       ...ofEach(pod, 'Created', () => 'Container created'),
       ...ofEach(pod, 'Started', () => 'Container started'),
     ],

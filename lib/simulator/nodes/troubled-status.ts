@@ -1,6 +1,7 @@
 /** The statuses of pods in trouble, as a kubelet reports them. */
 
 import type { StatusCondition, Pod } from '../runtime/objects.ts'
+import { goSeconds } from './kubelet-texts.ts'
 
 /** The pod waits for its first image. */
 export function unpulledStatus({ spec, status }: Pod, now: string, isAgain: boolean): object {
@@ -99,11 +100,4 @@ function unreadyConditions(
     return { ...condition, lastProbeTime: null, lastTransitionTime: since }
   })
   return [...others, ...made]
-}
-
-/** As Go prints a duration of whole seconds. */
-function goSeconds(ms: number): string {
-  const seconds = Math.round(ms / 1000)
-  const minutes = Math.floor(seconds / 60)
-  return minutes === 0 ? `${String(seconds)}s` : `${String(minutes)}m${String(seconds % 60)}s`
 }

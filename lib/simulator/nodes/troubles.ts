@@ -4,7 +4,9 @@
 
 import type { Key } from '@watchglass/base'
 import type { SimulatedEffect } from '../faults/rule.ts'
+import type { ImageProblem } from '../containers/image-pulls.ts'
 import type { Pod } from '../runtime/objects.ts'
+import { pullProblem } from './troubled-status.ts'
 
 /** The faults that are switched on now, as made-up controllers and nodes meet them. */
 export interface SimulatedFaults {
@@ -54,6 +56,14 @@ export class NodeTroubles {
     const subject = { namespace, node: spec.nodeName ?? '', images: imagesOf(spec) }
     if (this.#faults()?.meetSimulated('image-pull', subject) === undefined) return undefined
     return this.#waitMs(key)
+  }
+
+  /** The image of a container cannot be pulled this time. */
+  pullFault({ metadata, spec }: Pod, image: string): ImageProblem | undefined {
+    const { namespace = '' } = metadata
+    const subject = { namespace, node: spec.nodeName ?? '', images: [image] }
+    if (this.#faults()?.meetSimulated('image-pull', subject) === undefined) return undefined
+    return { reason: 'ErrImagePull', message: pullProblem(image) }
   }
 
   /** The pod has been started: it may be one that crashes. */

@@ -19,6 +19,8 @@ import {
   type Taint,
   type Toleration,
 } from './objects.ts'
+import { isScripted } from '../containers/scripted-pods.ts'
+import { amountsIn, type ResourceAmounts, requestsOf } from '../containers/requests.ts'
 import type { Job } from './job.ts'
 import { jobPodFact, type JobPodFact } from './job-pod-fact.ts'
 import { asSelector, selectorOf } from './selectors.ts'
@@ -45,7 +47,13 @@ export interface PodFact extends Fact {
   /** The time since when it is ready, or not. */
   readonly readySinceMs: number
   readonly node: string
+  /** The amounts that it requests of its node, until it has ended. */
+  readonly requests: ResourceAmounts
   readonly runsForEver: boolean
+  /** Something says how its containers go. */
+  readonly isScripted: boolean
+  /** Its node has looked at it. */
+  readonly hasBegun: boolean
   /** Not to be scheduled: a gate holds it. */
   readonly isHeld: boolean
   /** A scheduler has found no place for it. */
@@ -115,6 +123,8 @@ export interface NodeFact extends Fact {
   readonly labels: Labels
   readonly taints: readonly Taint[]
   readonly isUnschedulable: boolean
+  /** The amounts that pods may request of it. */
+  readonly allocatable?: ResourceAmounts | undefined
 }
 
 /** The facts about every object, and `own` ones. Not written as `{ ...fact, ...own }`: V8 makes a
@@ -205,7 +215,10 @@ export function podFact(key: Key, revision: number, pod: Pod): PodFact {
     isReady: hasCondition(status?.conditions, 'Ready'),
     readySinceMs: readySinceMs(status?.conditions),
     node: sharedText(spec.nodeName ?? ''),
+    requests: shared(requestsOf(pod)),
     runsForEver: (spec.restartPolicy ?? 'Always') === 'Always',
+    isScripted: isScripted(pod),
+    hasBegun: status?.startTime !== undefined,
     isHeld: (spec.schedulingGates?.length ?? 0) > 0,
     isUnplaced: unplaced === true,
     labels: shared(metadata.labels ?? {}),
@@ -305,5 +318,6 @@ export function nodeFact(key: Key, revision: number, node: NodeObject): NodeFact
     labels: metadata.labels ?? {},
     taints: spec?.taints ?? [],
     isUnschedulable: spec?.unschedulable === true,
+    allocatable: shared(amountsIn(status?.allocatable)),
   })
 }

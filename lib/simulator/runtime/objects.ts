@@ -1,5 +1,7 @@
 /** The objects as actors read them: as the API shows them. */
 
+import type { DeclaredSpec, PodContainer } from '../containers/declared-pod.ts'
+
 export interface Metadata {
   readonly name: string
   readonly namespace?: string
@@ -85,27 +87,15 @@ export function metadataForPods({ metadata = {} }: PodTemplate): PodTemplate['me
   }
 }
 
-export interface PodContainer {
-  readonly name: string
-  readonly image?: string
-  readonly ports?: readonly { readonly name?: string; readonly containerPort: number }[]
-}
-
 export interface Pod {
   readonly metadata: Metadata
-  readonly spec: Placing & {
-    readonly nodeName?: string
-    readonly restartPolicy?: string
-    readonly schedulingGates?: readonly object[]
-    readonly containers: readonly PodContainer[]
-    readonly ephemeralContainers?: readonly PodContainer[]
-    readonly initContainers?: readonly PodContainer[]
-    readonly volumes?: readonly {
-      readonly name: string
-      readonly persistentVolumeClaim?: { readonly claimName: string }
-      readonly ephemeral?: object
-    }[]
-  }
+  readonly spec: Placing &
+    DeclaredSpec & {
+      readonly nodeName?: string
+      readonly restartPolicy?: string
+      readonly schedulingGates?: readonly object[]
+      readonly ephemeralContainers?: readonly PodContainer[]
+    }
   readonly status?: {
     readonly phase?: string
     readonly conditions?: readonly StatusCondition[]
@@ -121,10 +111,22 @@ export interface ContainerStatus {
   readonly name?: string
   readonly containerID?: string
   readonly restartCount?: number
+  readonly ready?: boolean
+  readonly started?: boolean
   readonly state?: {
+    readonly waiting?: { readonly reason?: string; readonly message?: string }
     readonly running?: { readonly startedAt?: string }
-    readonly terminated?: { readonly exitCode?: number; readonly finishedAt?: string }
+    readonly terminated?: ContainerEnd
   }
+  readonly lastState?: { readonly terminated?: ContainerEnd }
+}
+
+export interface ContainerEnd {
+  readonly exitCode?: number
+  readonly reason?: string
+  readonly startedAt?: string
+  readonly finishedAt?: string
+  readonly containerID?: string
 }
 
 export interface Toleration {
@@ -148,6 +150,7 @@ export interface NodeObject {
   readonly status?: {
     readonly conditions?: readonly StatusCondition[]
     readonly addresses?: readonly { readonly type: string; readonly address: string }[]
+    readonly allocatable?: Labels
   }
 }
 

@@ -31,6 +31,8 @@ export interface Simulation {
   readonly random: Random
   /** Lifecycles that users have declared. */
   readonly stages?: readonly LifecycleStage[]
+  /** Made-up nodes take only pods whose requests they have left. */
+  readonly countsRequests?: boolean | undefined
   /** The answers of made-up pods that users have declared. */
   readonly podRules?: PodRules | undefined
 }
@@ -75,6 +77,7 @@ export class SimulatedControllers {
       faults,
       generated: this.#generated,
       isRunning: controllers.has('nodes'),
+      countsRequests: simulation.countsRequests,
     })
     runtime.tellOwners(runtime.pods)
     this.#wire()

@@ -3,6 +3,8 @@
 export type PodStage =
   | 'schedule'
   | 'start'
+  /** A scripted pod is looked at again (`nodes/pod-sync.ts`). */
+  | 'sync'
   | 'attach'
   | 'recover'
   | 'disturb'
@@ -14,6 +16,7 @@ export type PodStage =
 export const podDurationsMs: Readonly<Record<PodStage, readonly [number, number]>> = {
   schedule: [20, 200],
   start: [500, 2_500],
+  sync: [0, 0],
   attach: [100, 500],
   recover: [500, 2_500],
   disturb: [600_000, 3_600_000],

@@ -21,6 +21,7 @@ import { Unread } from './unread.ts'
 
 /** A stream that nobody uses is ended after this. */
 const idleMaxMs = 4 * 3_600_000
+const sleepMaxMs = 3_600_000
 /** A client that does not close its side is left after this. */
 const closeMaxMs = 5_000
 /** Bytes of input that nobody has read; then the client is cut off. */
@@ -84,7 +85,7 @@ export function runStream(
       input,
       isTerminal,
       now: () => new Date(clock.wallMs()),
-      sleep: ms => sleep(clock, ms, abort.signal),
+      sleep: ms => sleep(clock, Math.min(ms, sleepMaxMs), abort.signal),
     }
     const run = async (): Promise<void> => {
       const status = await statusOf(work, streams)

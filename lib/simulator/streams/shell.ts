@@ -1,5 +1,7 @@
 /** Made-up answers of commands in made-up pods: a few that every container has, those that an
- *  annotation of the pod gives, and a shell over both. Nothing is run. */
+ *  annotation of the pod gives, and a shell over both. Nothing is run. `kubectl exec` asks for
+ *  them, and containers whose own command is one of them do what it does
+ *  (`containers/container-script.ts`). */
 
 import { isObject, listOf, textOf } from '@watchglass/base'
 
@@ -35,8 +37,9 @@ type Command = (
   container: ShellContainer,
 ) => number | Promise<number>
 
-const sleepMaxMs = 3_600_000
 const lineMax = 64 * 1024
+/** Characters that variables may add to a line: it may name a long one again and again. */
+const expandedMax = 1024 * 1024
 
 const commands: Readonly<Record<string, Command>> = {
   true: () => 0,
@@ -89,15 +92,19 @@ const commands: Readonly<Record<string, Command>> = {
     } else for await (const piece of input) out(piece)
     return 0
   },
-  sleep: async ([seconds = ''], { err, sleep }) => {
-    if (!/^\d+(?:\.\d+)?$/.test(seconds)) {
-      err(`sleep: invalid time interval '${seconds}'\n`)
+  sleep: async ([text = ''], { err, sleep }) => {
+    const [, number, unit = 's'] = /^(\d+(?:\.\d+)?|infinity)([smhd]?)$/.exec(text) ?? []
+    if (number === undefined) {
+      err(`sleep: invalid time interval '${text}'\n`)
       return 1
     }
-    await sleep(Math.min(Number(seconds) * 1000, sleepMaxMs))
+    const seconds = number === 'infinity' ? Infinity : Number(number)
+    await sleep(seconds * 1000 * (unitSeconds[unit] ?? 1))
     return 0
   },
 }
+
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
 
 const shells: ReadonlySet<string> = new Set([
   'sh',
@@ -122,10 +129,58 @@ export async function runCommand(
   }
   const [path = '', ...args] = argv
   if (shells.has(path)) return shell(args, streams, container)
-  const name = path.replace(/^(?:\/usr)?\/s?bin\//, '')
+  const name = commandName(path)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (command === undefined) throw new NoSuchCommand(path)
   return command(args, streams, container)
+}
+
+function commandName(path: string): string {
+  return path.replace(/^(?:\/usr)?\/s?bin\//, '')
+}
+
+/** A script is read at each look at its pod. */
+export const scriptMax: number = 8 * 1024
+
+/** Commands that do here what they do anywhere: files and the standard input are made up. */
+const certain: ReadonlySet<string> = new Set(
+  'true false : echo hostname pwd whoami id date env sleep'.split(' '),
+)
+
+/** Whether all of a command can be done here, without the answers of an annotation: a script with
+ *  anything else in it, such as a loop, a pipe or a program, is not to be taken for one that
+ *  fails. */
+export function isKnownCommand([path = '', ...args]: readonly string[]): boolean {
+  if (!shells.has(path)) return isCertain(path)
+  const [flag, script, ...others] = args
+  return flag === '-c' && script !== undefined && others.length === 0 && isKnownScript(script)
+}
+
+/** Whether the shell can do all of a script. */
+export function isKnownScript(script: string): boolean {
+  if (script.length > scriptMax) return false
+  return partsOf(script).every(part => {
+    if (isJoint(part)) return true
+    const said = part.replace(toErrors, ' ')
+    const bare = said.replace(/'[^']*'|"(?:[^"`\\$]|\$\w+|\$\{\w+\})*"|\$\{\w+\}/g, '')
+    if (/[|&<>`(){}\\*?[\]"']|\$[^\w]/.test(bare)) return false
+    const [first] = wordsOf(said, {})
+    return first === undefined || first === 'exit' || isCertain(first)
+  })
+}
+
+function isCertain(path: string): boolean {
+  return certain.has(commandName(path))
+}
+
+/** Commands and what stands between them; a quoted text is one with what surrounds it. */
+function partsOf(line: string): string[] {
+  const parts = /(?:[^;&|\n"']|"[^"]*"|'[^']*'|["']|&(?!&)|\|(?!\|))+|;|&&|\|\||\n/g
+  return line.match(parts) ?? []
+}
+
+function isJoint(part: string): boolean {
+  return part === ';' || part === '&&' || part === '||' || part === '\n'
 }
 
 /** For messages. */
@@ -184,21 +239,25 @@ interface Done {
   readonly isExit: boolean
 }
 
+/** A command whose output goes to the standard error. */
+const toErrors = /(?:^|\s)1?>&2(?=\s|;|$)/
+
 /** Commands with `;`, `&&` and `||` between them. */
 async function runLine(line: string, streams: Streams, container: ShellContainer): Promise<Done> {
   let code = 0
   let joint = ';'
-  for (const part of line.split(/(;|&&|\|\||\n)/)) {
-    if (part === ';' || part === '&&' || part === '||' || part === '\n') {
+  for (const part of partsOf(line)) {
+    if (isJoint(part)) {
       joint = part
       continue
     }
-    const argv = wordsOf(part, container.env)
+    const said = toErrors.test(part) ? { ...streams, out: streams.err } : streams
+    const argv = wordsOf(part.replace(toErrors, ' '), container.env)
     if (argv.length === 0 || argv[0]?.startsWith('#') === true) continue
     if ((joint === '&&' && code !== 0) || (joint === '||' && code === 0)) continue
     if (argv[0] === 'exit') return { code: Number(argv[1] ?? code) & 0xff, isExit: true }
     try {
-      code = await runCommand(argv, streams, container)
+      code = await runCommand(argv, said, container)
     } catch (error) {
       if (!(error instanceof NoSuchCommand)) throw error
       streams.err(`sh: ${error.message}: not found\n`)
@@ -210,14 +269,20 @@ async function runLine(line: string, streams: Streams, container: ShellContainer
 
 function wordsOf(text: string, env: Readonly<Record<string, string>>): string[] {
   const words = text.match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? []
+  let left = expandedMax
+  const valueOf = (name: string): string => {
+    const value = Object.hasOwn(env, name) ? (env[name] ?? '') : ''
+    left -= value.length
+    return left < 0 ? '' : value
+  }
   return words.map(word =>
     word.replace(/'([^']*)'|"([^"]*)"|\$(\w+)|\$\{(\w+)\}/g, (...match: readonly string[]) => {
       const [, single, double, name, braced] = match
       if (single !== undefined) return single
       if (double !== undefined) {
-        return double.replace(/\$\{?(\w+)\}?/g, (_, one: string) => env[one] ?? '')
+        return double.replace(/\$\{?(\w+)\}?/g, (_, one: string) => valueOf(one))
       }
-      return env[name ?? braced ?? ''] ?? ''
+      return valueOf(name ?? braced ?? '')
     }),
   )
 }

@@ -30,6 +30,13 @@ export interface NumbersInUse {
   isInRange(address: string): boolean
   /** An address that was drawn, in the range of this cluster. */
   placed(address: string): string
+  /** The ports of nodes that Services may have; left out: any. */
+  readonly nodePorts?: PortRange | undefined
+}
+
+export interface PortRange {
+  readonly first: number
+  readonly last: number
 }
 
 /** Gives out one after the other, without looking at what Services have. */

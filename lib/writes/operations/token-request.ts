@@ -10,7 +10,7 @@ import {
   memberOf,
   textFromMilliseconds,
 } from '@watchglass/go'
-import { badRequest, needsUpstream, objectNotFound } from '@watchglass/kube'
+import { badRequest, type GroupResource, objectNotFound, StatusError } from '@watchglass/kube'
 import { type FieldError, invalid, invalidObject } from '../field-errors.ts'
 import { metadataOf, metaText, numberOf, textOf } from '../metadata.ts'
 import { conflict } from '../refusals.ts'
@@ -26,9 +26,19 @@ const usualSeconds = 3600
 const minSeconds = 600
 const maxSeconds = 2 ** 32
 
+/** Tokens mean something where accounts have rights. */
+function needsAccounts({ group, resource }: GroupResource): StatusError {
+  return new StatusError('unsupported', {
+    code: 405,
+    message: `create token of "${resource}" needs a server that knows its users: start it with --auth rbac, which watchglass run has`,
+    reason: 'MethodNotAllowed',
+    details: { group, kind: resource },
+  })
+}
+
 export async function requestToken(session: WriteSession, sent: WriteBody): Promise<Written> {
   const { access } = session.services
-  if (access === undefined) throw needsUpstream(session.resource, 'create token')
+  if (access === undefined) throw needsAccounts(session.resource)
   const { object: request, options } = await subresourceBody(session, sent, kind)
   specOf(request)
   const tokenSession = session.as(subresourceKind(session, ...kind))

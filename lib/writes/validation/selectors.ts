@@ -4,13 +4,28 @@ import { labelValue, qualifiedName } from './formats.ts'
 import { checkLabels } from './object-meta.ts'
 import type { Place } from './place.ts'
 
-export function checkLabelSelector(selector: Place): void {
+/** With free values, those of expressions may be anything: an object that was stored before they
+ *  were checked can still be changed (AllowInvalidLabelValueInSelector). */
+export function checkLabelSelector(
+  selector: Place,
+  { areValuesFree = false }: { readonly areValuesFree?: boolean } = {},
+): void {
   checkLabels(selector.in('matchLabels'))
   for (const item of selector.in('matchExpressions').items) {
     checkOperator(item)
     item.in('key').mustBe(qualifiedName)
+    if (areValuesFree) continue
     for (const value of item.in('values').items) value.mustBe(labelValue)
   }
+}
+
+/** Whether a stored selector has errors, so that the values of its expressions are free from then
+ *  on. */
+export function isWrongSelector(selector: Place | undefined): boolean {
+  if (selector === undefined) return false
+  const alone = selector.with([])
+  checkLabelSelector(alone)
+  return alone.errors.length > 0
 }
 
 /** Checks an operator with its values; `checkOther` is called for one that is not of sets. */

@@ -59,6 +59,7 @@ function podLoop({ api, findPod, places, lookAt, clock = new FakeClock() }: Loop
     troubles: new NodeTroubles(() => undefined),
     lookAt,
     findPod,
+    read: () => Promise.resolve(undefined),
   })
   const events = { tell: () => {} }
   const loop = new Reconciler({

@@ -29,6 +29,9 @@ const same = [
   'disable-admission-plugins',
 ]
 
+/** Flags that are the same option here, with or without users. */
+const ranges = ['service-cluster-ip-range', 'service-node-port-range']
+
 /** Flags without a meaning here: what they would change is not there, or is so anyway. */
 const ignored = [
   'advertise-address',
@@ -39,7 +42,6 @@ const ignored = [
   'insecure-bind-address',
   'insecure-port',
   'secure-port',
-  'service-cluster-ip-range',
   'tls-cert-file',
   'tls-private-key-file',
   'client-ca-file',
@@ -49,7 +51,7 @@ const ignored = [
 
 /** All flags that are understood, for `--help`: envtest looks there for some. `insecure-port` is
  *  none of them, as in kube-apiserver since 1.24. */
-export const apiServerFlags: readonly string[] = [...same, ...ignored]
+export const apiServerFlags: readonly string[] = [...same, ...ranges, ...ignored]
   .filter(name => !name.startsWith('insecure-'))
   .sort()
 
@@ -94,8 +96,15 @@ export function serveArguments(flags: GivenFlags): ServeArguments {
       if (given !== undefined) entries.set(name, given)
     }
   }
-  const known = new Set([...same, ...ignored])
+  // A second range is of IPv6, which Services do not have here.
+  put('service-cluster-ip-range', last('service-cluster-ip-range')?.split(',').find(isOfIPv4))
+  put('service-node-port-range', last('service-node-port-range'))
+  const known = new Set([...same, ...ranges, ...ignored])
   return { entries, unknown: [...flags.keys()].filter(name => !known.has(name)) }
+}
+
+function isOfIPv4(range: string): boolean {
+  return !range.includes(':')
 }
 
 /** The address at which an etcd of these flags is asked for its health. */

@@ -37,7 +37,13 @@ import { kubernetesVersionOption } from '../../options/mirrored.ts'
 import { memoryOption } from '../../options/process.ts'
 import { checkRules, given, valueOf } from '../../options/rules.ts'
 import { mirrorOption, namespacesOption } from '../../options/upstream.ts'
-import { takesWrites, writableOption } from '../../options/writes.ts'
+import {
+  nodePortRangeOption,
+  serviceIpRangeOption,
+  serviceRangeOptions,
+  takesWrites,
+  writableOption,
+} from '../../options/writes.ts'
 
 /** The plan of a service. */
 export interface ServePlan {
@@ -157,10 +163,15 @@ async function writesOf(values: OptionValues): Promise<WriteSideOptions | undefi
   const simulation = await simulationOf(values)
   const admission = await admissionOf(values)
   const webhooks = webhooksOf(values)
+  checkRules(values, serviceRangeOptions)
+  const serviceRanges = {
+    clusterIpRange: valueOf(values, serviceIpRangeOption),
+    nodePorts: valueOf(values, nodePortRangeOption),
+  }
   if (!isTaken) return undefined
   const isFresh = isOwnEtcd.holds(values) && values.text('load') === undefined
   const basics = isFresh ? await basicsOf(values) : undefined
-  return { hasControllers: true, simulation, basics, admission, webhooks }
+  return { hasControllers: true, simulation, basics, serviceRanges, admission, webhooks }
 }
 
 /** By which pods would know the server: the last certificate of its file. A server without TLS has

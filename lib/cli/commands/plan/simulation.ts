@@ -11,22 +11,24 @@ import { declaredIn } from './stages.ts'
 import { seedOption } from '../../options/cluster.ts'
 import { invalid } from '../../options/invalid.ts'
 import { checkRules, valueOf } from '../../options/rules.ts'
-import { simulationOptions } from '../../options/writes.ts'
+import { countRequestsOption, simulationOptions } from '../../options/writes.ts'
 
 /** Undefined if nothing is. */
 export async function simulationOf(values: OptionValues): Promise<Simulation | undefined> {
+  checkRules(values, simulationOptions)
   const text = values.text('simulate')
   const paths = values.all('stages')
   if (text === undefined && paths.length === 0) return undefined
   const controllers = controllersNamed(text)
-  checkRules(values, simulationOptions)
   const declared = await declaredIn(paths)
   if (declared.podRules !== undefined && !controllers.has('nodes')) {
     throw invalid(
       '--stages has rules for logs, exec or figures, which pods of made-up nodes have: add --simulate nodes',
     )
   }
-  return { controllers, random: createRandom(valueOf(values, seedOption)), ...declared }
+  const countsRequests = values.switch(countRequestsOption.name)
+  const random = createRandom(valueOf(values, seedOption))
+  return { controllers, random, countsRequests, ...declared }
 }
 
 function controllersNamed(text: string | undefined): ReadonlySet<ControllerName> {

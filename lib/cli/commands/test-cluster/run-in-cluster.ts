@@ -8,7 +8,10 @@ import type { KubeService } from '../../compose/kube-service.ts'
 import { commands } from '../commands.ts'
 import { invalid } from '../../options/invalid.ts'
 import { OptionValues } from '../../options/option-values.ts'
+import { valueOf } from '../../options/rules.ts'
+import { serviceIpRangeOption } from '../../options/writes.ts'
 import { systemClock } from '@watchglass/cache'
+import { firstAddress, usualClusterIpRange } from '@watchglass/simulator/address-range'
 import type { CommandContext } from '../context.ts'
 import { faultsOf } from '../plan/faults.ts'
 import { whileServing } from '../serve.ts'
@@ -31,7 +34,6 @@ const serverNames = [
   'kubernetes.default.svc.cluster.local',
   host,
   '::1',
-  '10.96.0.1',
 ]
 
 export async function runInCluster(context: CommandContext): Promise<number> {
@@ -43,7 +45,9 @@ export async function runInCluster(context: CommandContext): Promise<number> {
   const { createAuthority } = await load.authority()
   const authority = createAuthority(systemClock.wallMs())
   const tokens = { admin: newToken(), visitor: newToken() }
-  const folder = createFolder(authority, { names: serverNames, tokens })
+  const range = valueOf(values, serviceIpRangeOption) ?? usualClusterIpRange
+  const names = [...serverNames, firstAddress(range)]
+  const folder = createFolder(authority, { names, tokens })
   // Whatever ends the process.
   const remove = (): void => removeFolder(folder)
   const isKept = values.switch('keep')

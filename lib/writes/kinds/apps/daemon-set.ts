@@ -4,7 +4,8 @@ import { goParseInt, type JsonObject, memberOf } from '@watchglass/go'
 import { isEqual, metadataOf, textOf } from '../../metadata.ts'
 import { checkImmutable, isSame } from '../../validation/object-meta.ts'
 import type { Place } from '../../validation/place.ts'
-import { checkLabelSelector, isEmptySelector } from '../../validation/selectors.ts'
+import { hasWrongTerms } from '../../validation/pods/scheduling.ts'
+import { checkLabelSelector, isEmptySelector, isWrongSelector } from '../../validation/selectors.ts'
 import { ofPod } from '../../warnings/pods.ts'
 import { DecodeError } from '../../decode/typed-decoder.ts'
 import { type BuiltInKind, kind } from '../kind.ts'
@@ -22,10 +23,10 @@ export const daemonSet: BuiltInKind = kind({
   podSpec: ['spec', 'template', 'spec'],
   prepareCreate: beginTemplateGeneration,
   prepareUpdate: countTemplate,
-  validateCreate: checkDaemonSet,
+  validateCreate: object => checkDaemonSet(object),
   validateUpdate: (object, old) => {
     checkImmutable(object.in('spec', 'selector'), old.in('spec', 'selector'))
-    checkDaemonSet(object)
+    checkDaemonSet(object, old)
   },
   warn: (object, old) => {
     const template = object.in('spec', 'template')
@@ -71,16 +72,19 @@ function setTemplateGeneration(object: JsonObject, generation: number): void {
   metadata.set('annotations', annotations)
 }
 
-function checkDaemonSet(object: Place): void {
+function checkDaemonSet(object: Place, old?: Place): void {
   const spec = object.in('spec')
   const [selector, template] = [spec.in('selector'), spec.in('template')]
   const before = selector.errors.length
-  checkLabelSelector(selector)
+  const oldTemplate = old?.in('spec', 'template')
+  const areValuesFree =
+    isWrongSelector(old?.in('spec', 'selector')) || hasWrongTerms(oldTemplate?.in('spec'))
+  checkLabelSelector(selector, { areValuesFree })
   if (selector.errors.length === before) checkMatch(template, selector)
   if (selector.isSet && isEmptySelector(selector)) {
     selector.invalid('empty selector is invalid for daemonset')
   }
-  checkAlwaysRunning(template, 'DaemonSet')
+  checkAlwaysRunning(template, 'DaemonSet', oldTemplate)
   spec.in('minReadySeconds').notNegative()
   checkDaemonStrategy(spec.in('updateStrategy'))
   spec.in('revisionHistoryLimit').notNegative()

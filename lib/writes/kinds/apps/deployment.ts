@@ -21,7 +21,7 @@ export const deployment: BuiltInKind = kind({
   podSpec: ['spec', 'template', 'spec'],
   validateCreate: checkDeployment,
   validateUpdate: (object, old) => {
-    checkDeployment(object)
+    checkDeployment(object, old)
     checkImmutable(object.in('spec', 'selector'), old.in('spec', 'selector'))
   },
   warn: (object, old) => [
@@ -37,10 +37,10 @@ export const deployment: BuiltInKind = kind({
   },
 })
 
-function checkDeployment(object: Place): void {
+function checkDeployment(object: Place, old?: Place): void {
   const spec = object.in('spec')
   spec.in('replicas').notNegative()
-  if (checkSelector(spec, 'deployment')) checkSelectedTemplate(spec, 'ReplicaSet')
+  if (checkSelector(spec, 'deployment')) checkSelectedTemplate(spec, 'ReplicaSet', old)
   checkDeploymentStrategy(spec.in('strategy'))
   const [ready, history, deadline] = [
     spec.in('minReadySeconds'),

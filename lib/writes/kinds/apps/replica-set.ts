@@ -16,7 +16,7 @@ export const replicaSet: BuiltInKind = kind({
   podSpec: ['spec', 'template', 'spec'],
   validateCreate: checkReplicaSet,
   validateUpdate: (object, old) => {
-    checkReplicaSet(object)
+    checkReplicaSet(object, old)
     checkImmutable(object.in('spec', 'selector'), old.in('spec', 'selector'))
   },
   warn: (object, old) => [
@@ -30,9 +30,9 @@ export const replicaSet: BuiltInKind = kind({
   },
 })
 
-function checkReplicaSet(object: Place): void {
+function checkReplicaSet(object: Place, old?: Place): void {
   const spec = object.in('spec')
   spec.in('replicas').notNegative()
   spec.in('minReadySeconds').notNegative()
-  if (checkSelector(spec, 'deployment')) checkSelectedTemplate(spec, 'ReplicaSet')
+  if (checkSelector(spec, 'deployment')) checkSelectedTemplate(spec, 'ReplicaSet', old)
 }

@@ -36,7 +36,7 @@ function checkCronJob(spec: Place, old?: Place): void {
   if (old === undefined || old.in('timeZone').value !== zone.value) checkTimeZone(zone)
   spec.in('concurrencyPolicy').oneOf(['Allow', 'Forbid', 'Replace'], 'required')
   const job = spec.in('jobTemplate', 'spec')
-  checkJobSpec(job)
+  checkJobSpec(job, old?.in('jobTemplate', 'spec'))
   const [selector, manual] = [job.in('selector'), job.in('manualSelector')]
   if (selector.isSet) selector.invalid('`selector` will be auto-generated')
   if (manual.isTrue) manual.notSupported(['nil', 'false'])

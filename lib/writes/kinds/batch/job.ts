@@ -7,7 +7,8 @@ import { dnsLabel } from '../../validation/formats.ts'
 import { internalValue } from '../../validation/internal-types.ts'
 import { checkChangedMeta, checkNewMeta, isSame } from '../../validation/object-meta.ts'
 import type { Place } from '../../validation/place.ts'
-import { checkLabelSelector, selects } from '../../validation/selectors.ts'
+import { hasWrongTerms } from '../../validation/pods/scheduling.ts'
+import { checkLabelSelector, isWrongSelector, selects } from '../../validation/selectors.ts'
 import { hasChanged, ofPodName } from '../../warnings/templates.ts'
 import { type BuiltInKind, kind } from '../kind.ts'
 import { checkJobSpec, ofJob } from './job/spec.ts'
@@ -30,9 +31,10 @@ export const job: BuiltInKind = kind({
     checkJob(
       object,
       prefixed.every(name => before.in(name).isSet),
+      old,
     )
     checkChangedMeta(object, old)
-    checkSelectedJob(object.in('spec'))
+    checkSelectedJob(object.in('spec'), old.in('spec'))
     checkJobUpdate(object, old)
   },
   warn: (object, old) => [
@@ -84,11 +86,11 @@ function selectPods(object: JsonObject): void {
   job.set('selector', chosen)
 }
 
-function checkJob(object: Place, needsPrefixed: boolean): void {
+function checkJob(object: Place, needsPrefixed: boolean, old?: Place): void {
   checkNewMeta(object)
   checkGeneratedSelector(object, needsPrefixed)
   const spec = object.in('spec')
-  checkSelectedJob(spec)
+  checkSelectedJob(spec, old?.in('spec'))
   const [mode, completions] = [spec.in('completionMode').text, spec.in('completions').number]
   if (mode !== 'Indexed' || completions <= 0) return
   const name = object.in('metadata', 'name')
@@ -113,22 +115,18 @@ function checkGeneratedSelector(object: Place, needsPrefixed: boolean): void {
     if (!place.isSet) place.required(`must be '${value}'`)
     else if (place.text !== value) place.invalid(`must be '${value}'`, labels.value)
   }
-  const isRight = isValidSelector(selector)
+  const isRight = !isWrongSelector(selector)
   if (isRight && !selects(selector, expected)) selector.invalid('`selector` not auto-generated')
 }
 
-function isValidSelector(selector: Place): boolean {
-  const alone = selector.with([])
-  checkLabelSelector(alone)
-  return alone.errors.length === 0
-}
-
-function checkSelectedJob(spec: Place): void {
-  checkJobSpec(spec)
+function checkSelectedJob(spec: Place, old: Place | undefined): void {
+  checkJobSpec(spec, old)
   const [selector, labels] = [spec.in('selector'), spec.in('template', 'metadata', 'labels')]
-  if (selector.isSet) checkLabelSelector(selector)
+  const areValuesFree =
+    isWrongSelector(old?.in('selector')) || hasWrongTerms(old?.in('template', 'spec'))
+  if (selector.isSet) checkLabelSelector(selector, { areValuesFree })
   else selector.required()
-  if (!isValidSelector(selector)) return
+  if (isWrongSelector(selector)) return
   if (selector.isSet && selects(selector, labels.object ?? new Map())) return
   labels.invalid('`selector` does not match template `labels`', labels.shown)
 }

@@ -12,6 +12,6 @@ export const podTemplate: BuiltInKind = kind({
   counted: ['template'],
   podSpec: ['template', 'spec'],
   validateCreate: object => checkTemplate(object.in('template')),
-  validateUpdate: object => checkTemplate(object.in('template')),
+  validateUpdate: (object, old) => checkTemplate(object.in('template'), old.in('template')),
   warn: (object, old) => ofTemplate(object, old),
 })

@@ -62,7 +62,7 @@ export const pod: BuiltInKind = kind({
   },
   validateUpdate: (object, old) => {
     checkNewMeta(object)
-    checkPod(object)
+    checkPod(object, old.in('spec'))
     checkPodUpdate(object, old)
   },
   // People change pods seldom, and programs often.
@@ -288,13 +288,14 @@ function resizedContainers(
   })
 }
 
-function checkPod(object: Place): void {
+function checkPod(object: Place, oldSpec?: Place): void {
   const [metadata, spec] = [object.in('metadata'), object.in('spec')]
   checkPodAnnotations(metadata.in('annotations'), spec)
   checkPodSpec(spec, {
     podName: metadata.in('name').text,
     isPod: true,
     isStatic: metadata.in('annotations', mirrorAnnotation).isSet,
+    old: oldSpec,
   })
   if (spec.in('serviceAccountName').text === '') {
     for (const volume of spec.in('volumes').items) {

@@ -22,7 +22,7 @@ export const replicationController: BuiltInKind = kind({
   hasFreePrefix: true,
   validateCreate: checkReplicationController,
   validateUpdate: (object, old) => {
-    checkReplicationController(object)
+    checkReplicationController(object, old)
     checkUnconverted(object, old)
   },
   warn: (object, old) => {
@@ -37,7 +37,7 @@ export const replicationController: BuiltInKind = kind({
   },
 })
 
-function checkReplicationController(object: Place): void {
+function checkReplicationController(object: Place, old?: Place): void {
   const spec = object.in('spec')
   spec.in('minReadySeconds').notNegative()
   const [selector, replicas] = [spec.in('selector'), spec.in('replicas')]
@@ -51,7 +51,7 @@ function checkReplicationController(object: Place): void {
   }
   const selectorObject = new Map([['matchLabels', selector.value ?? new Map()]])
   checkMatch(template, selector.as(selector.path, selectorObject))
-  checkAlwaysRunning(template, 'ReplicationController')
+  checkAlwaysRunning(template, 'ReplicationController', old?.in('spec', 'template'))
 }
 
 /** Checks fields of another version of the object that this one could not take, and keeps as

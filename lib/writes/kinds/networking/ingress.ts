@@ -23,12 +23,12 @@ export const ingress: BuiltInKind = kind({
   hasStatus: true,
   counted: ['spec'],
   validateCreate: object => {
-    checkIngress(object.in('spec'))
+    checkIngress(object.in('spec'), { areSecretsFree: false, areWildcardsFree: false })
     checkClassAnnotation(object)
   },
-  validateUpdate: object => {
+  validateUpdate: (object, old) => {
     checkNewMeta(object)
-    checkIngress(object.in('spec'))
+    checkIngress(object.in('spec'), allowedBy(old.in('spec')))
   },
   warn: ofIngress,
   subresources: {
@@ -42,19 +42,40 @@ export const ingress: BuiltInKind = kind({
   },
 })
 
-function checkIngress(spec: Place): void {
+/** The faults of a stored Ingress that may stay: they were not checked once. */
+interface Allowed {
+  /** Any name of a Secret. */
+  readonly areSecretsFree: boolean
+  /** Any paths of a host with a wildcard. */
+  readonly areWildcardsFree: boolean
+}
+
+function allowedBy(old: Place): Allowed {
+  const alone = old.with([])
+  const secrets = alone.in('tls').items.map(tls => tls.in('secretName'))
+  return {
+    areSecretsFree: secrets.some(({ text }) => text !== '' && dnsSubdomain(text).length > 0),
+    areWildcardsFree: alone.in('rules').items.some(rule => {
+      const known = rule.with([])
+      if (rule.in('host').text.includes('*')) checkPaths(known)
+      return known.errors.length > 0
+    }),
+  }
+}
+
+function checkIngress(spec: Place, { areSecretsFree, areWildcardsFree }: Allowed): void {
   const [backend, rules] = [spec.in('defaultBackend'), spec.in('rules')]
   if (rules.size === 0 && !backend.isSet) {
     spec.invalid('either `defaultBackend` or `rules` must be specified', rules.shown)
   }
   if (backend.isSet) checkBackend(backend)
-  for (const rule of rules.items) checkRule(rule)
+  for (const rule of rules.items) checkRule(rule, areWildcardsFree)
   for (const tls of spec.in('tls').items) {
     for (const host of tls.in('hosts').items) {
       host.mustBe(host.text.includes('*') ? wildcardSubdomain : dnsSubdomain)
     }
     const secret = tls.in('secretName')
-    if (secret.text !== '') secret.mustBe(dnsSubdomain)
+    if (secret.text !== '' && !areSecretsFree) secret.mustBe(dnsSubdomain)
   }
   if (spec.in('ingressClassName').isSet) spec.in('ingressClassName').mustBe(dnsSubdomain)
 }
@@ -69,7 +90,7 @@ function checkClassAnnotation(object: Place): void {
     .invalid('must match `ingressClassName` when both are specified')
 }
 
-function checkRule(rule: Place): void {
+function checkRule(rule: Place, areWildcardsFree: boolean): void {
   const host = rule.in('host')
   if (host.text !== '') {
     if (parseAddress(host.text) !== undefined) {
@@ -77,6 +98,10 @@ function checkRule(rule: Place): void {
     }
     host.mustBe(host.text.includes('*') ? wildcardSubdomain : dnsSubdomain)
   }
+  if (!areWildcardsFree || !host.text.includes('*')) checkPaths(rule)
+}
+
+function checkPaths(rule: Place): void {
   const http = rule.in('http')
   if (!http.isSet) return
   if (http.in('paths').size === 0) http.in('paths').required()

@@ -4,7 +4,7 @@ import { contains, parsePrefix } from '@watchglass/go'
 import { portName, portNumber } from '../../validation/formats.ts'
 import { checkLegacyPrefix } from '../../validation/ip-fields.ts'
 import type { Place } from '../../validation/place.ts'
-import { checkLabelSelector } from '../../validation/selectors.ts'
+import { checkLabelSelector, isWrongSelector } from '../../validation/selectors.ts'
 import { ofPrefix } from '../../warnings/addresses.ts'
 import { type BuiltInKind, kind } from '../kind.ts'
 
@@ -14,8 +14,12 @@ export const networkPolicy: BuiltInKind = kind({
   plural: 'networkpolicies',
   counted: ['spec'],
   countsEmpties: true,
-  validateCreate: object => checkPolicy(object.in('spec'), []),
-  validateUpdate: (object, old) => checkPolicy(object.in('spec'), prefixesOf(old.in('spec'))),
+  validateCreate: object => checkPolicy(object.in('spec'), { prefixes: [], areValuesFree: false }),
+  validateUpdate: (object, old) => {
+    const spec = old.in('spec')
+    const areValuesFree = isWrongSelector(spec.in('podSelector'))
+    checkPolicy(object.in('spec'), { prefixes: prefixesOf(spec), areValuesFree })
+  },
   warn: ofNetworkPolicy,
 })
 
@@ -29,8 +33,14 @@ function prefixesOf(spec: Place): string[] {
   })
 }
 
-function checkPolicy(spec: Place, allowed: readonly string[]): void {
-  checkLabelSelector(spec.in('podSelector'))
+/** The faults of a stored policy that may stay. */
+interface Allowed {
+  readonly prefixes: readonly string[]
+  readonly areValuesFree: boolean
+}
+
+function checkPolicy(spec: Place, allowed: Allowed): void {
+  checkLabelSelector(spec.in('podSelector'), allowed)
   for (const [name, peers] of [
     ['ingress', 'from'],
     ['egress', 'to'],
@@ -66,15 +76,15 @@ function checkPolicyPort(item: Place): void {
   }
 }
 
-function checkPeer(peer: Place, allowed: readonly string[]): void {
+function checkPeer(peer: Place, allowed: Allowed): void {
   const [pods, namespaces, block] = [
     peer.in('podSelector'),
     peer.in('namespaceSelector'),
     peer.in('ipBlock'),
   ]
-  checkLabelSelector(pods)
-  checkLabelSelector(namespaces)
-  if (block.isSet) checkBlock(block, allowed)
+  checkLabelSelector(pods, allowed)
+  checkLabelSelector(namespaces, allowed)
+  if (block.isSet) checkBlock(block, allowed.prefixes)
   const count = [pods, namespaces, block].filter(({ isSet }) => isSet).length
   if (count === 0) peer.required('must specify a peer')
   else if (count > 1 && block.isSet) {

@@ -2,7 +2,7 @@
 
 import { checkConditions } from '../../validation/conditions.ts'
 import type { Place } from '../../validation/place.ts'
-import { checkLabelSelector } from '../../validation/selectors.ts'
+import { checkLabelSelector, isWrongSelector } from '../../validation/selectors.ts'
 import { type BuiltInKind, kind } from '../kind.ts'
 import { checkAtMostAll, checkPercent } from '../shared/percents.ts'
 
@@ -15,7 +15,7 @@ export const podDisruptionBudget: BuiltInKind = kind({
   counted: ['spec'],
   hasOwnMetadata: true,
   validateCreate: object => checkBudget(object.in('spec')),
-  validateUpdate: object => checkBudget(object.in('spec')),
+  validateUpdate: (object, old) => checkBudget(object.in('spec'), old.in('spec', 'selector')),
   subresources: {
     status: {
       validate: object => {
@@ -29,7 +29,7 @@ export const podDisruptionBudget: BuiltInKind = kind({
 /** Numbers in the status of a budget. */
 const counts = ['disruptionsAllowed', 'currentHealthy', 'desiredHealthy', 'expectedPods']
 
-function checkBudget(spec: Place): void {
+function checkBudget(spec: Place, oldSelector?: Place): void {
   const [least, most, policy] = [
     spec.in('minAvailable'),
     spec.in('maxUnavailable'),
@@ -43,7 +43,8 @@ function checkBudget(spec: Place): void {
     checkPercent(place)
     checkAtMostAll(place)
   }
-  checkLabelSelector(spec.in('selector'))
+  const areValuesFree = isWrongSelector(oldSelector)
+  checkLabelSelector(spec.in('selector'), { areValuesFree })
   if (policy.isSet) policy.oneOf(['AlwaysAllow', 'IfHealthyBudget'], 'unsupported')
 }
 

@@ -20,10 +20,11 @@ export function checkSelector(spec: Place, kind: string): boolean {
   return !isBroken
 }
 
-export function checkSelectedTemplate(spec: Place, kind: string): void {
+/** @param old the stored workload, of a change */
+export function checkSelectedTemplate(spec: Place, kind: string, old?: Place): void {
   const template = spec.in('template')
   checkMatch(template, spec.in('selector'))
-  checkAlwaysRunning(template, kind)
+  checkAlwaysRunning(template, kind, old?.in('spec', 'template'))
 }
 
 /** A selector that is absent selects nothing, an empty one everything. */
@@ -35,8 +36,8 @@ export function checkMatch(template: Place, selector: Place): void {
   }
 }
 
-export function checkAlwaysRunning(template: Place, kind: string): void {
-  checkTemplate(template)
+export function checkAlwaysRunning(template: Place, kind: string, old?: Place): void {
+  checkTemplate(template, old)
   checkRestarts(template, kind)
 }
 

@@ -4,7 +4,7 @@ import { quantityNanos } from '@watchglass/go'
 import { dnsSubdomain } from '../../validation/formats.ts'
 import { isSame } from '../../validation/object-meta.ts'
 import type { Place } from '../../validation/place.ts'
-import { checkLabelSelector } from '../../validation/selectors.ts'
+import { checkLabelSelector, isWrongSelector } from '../../validation/selectors.ts'
 import { ofLabelSelector } from '../../warnings/labels.ts'
 import { type BuiltInKind, kind } from '../kind.ts'
 
@@ -14,9 +14,9 @@ export const csiStorageCapacity: BuiltInKind = kind({
   plural: 'csistoragecapacities',
   needsVersion: true,
   isCheckedAsNew: true,
-  validateCreate: checkStorageCapacity,
+  validateCreate: object => checkStorageCapacity(object),
   validateUpdate: (object, old) => {
-    checkStorageCapacity(object)
+    checkStorageCapacity(object, old)
     for (const name of ['nodeTopology', 'storageClassName']) {
       const place = object.in(name)
       const was = old.in(name)
@@ -29,8 +29,9 @@ export const csiStorageCapacity: BuiltInKind = kind({
   warn: object => ofLabelSelector(object.in('nodeTopology')),
 })
 
-function checkStorageCapacity(object: Place): void {
-  checkLabelSelector(object.in('nodeTopology'))
+function checkStorageCapacity(object: Place, old?: Place): void {
+  const areValuesFree = isWrongSelector(old?.in('nodeTopology'))
+  checkLabelSelector(object.in('nodeTopology'), { areValuesFree })
   const storageClass = object.in('storageClassName')
   storageClass.mustBe(dnsSubdomain)
   const capacity = object.in('capacity')

@@ -22,10 +22,11 @@ import { checkAffinity, checkSpread, checkTolerations } from './scheduling.ts'
 import { checkPodSecurity } from './security.ts'
 import { checkVolumes } from './volumes.ts'
 
-/** The template of a workload: labels, annotations and spec. */
-export function checkTemplate(template: Place): void {
+/** The template of a workload: labels, annotations and spec.
+ *  @param old the stored one, of a change */
+export function checkTemplate(template: Place, old?: Place): void {
   checkTemplateMeta(template)
-  checkPodSpec(template.in('spec'), { podName: '', isPod: false })
+  checkPodSpec(template.in('spec'), { podName: '', isPod: false, old: old?.in('spec') })
   checkProfilesMatch(template.in('metadata', 'annotations'), template.in('spec'))
   if (template.in('spec', 'ephemeralContainers').size > 0) {
     template
@@ -49,9 +50,11 @@ export interface PodKind {
   readonly isPod: boolean
   /** The pod comes from a file on its node (a mirror of a static pod). */
   readonly isStatic?: boolean
+  /** The stored spec, of a change: values that were not checked once may stay. */
+  readonly old?: Place | undefined
 }
 
-export function checkPodSpec(spec: Place, { podName, isPod, isStatic }: PodKind): void {
+export function checkPodSpec(spec: Place, { podName, isPod, isStatic, old }: PodKind): void {
   const grace = spec.in('terminationGracePeriodSeconds')
   if (!grace.isSet) grace.required()
   const volumes = checkVolumes(spec.in('volumes'), { podName, isPod })
@@ -73,11 +76,11 @@ export function checkPodSpec(spec: Place, { podName, isPod, isStatic }: PodKind)
   spec.in('dnsPolicy').oneOf(dnsPolicies, 'required')
   checkLabels(spec.in('nodeSelector'))
   checkPodSecurity(spec.in('securityContext'), spec)
-  checkAffinity(spec.in('affinity'))
+  checkAffinity(spec.in('affinity'), old)
   checkDns(spec)
   for (const gate of spec.in('readinessGates').items) gate.in('conditionType').mustBe(qualifiedName)
   checkSchedulingGates(spec.in('schedulingGates'))
-  checkSpread(spec.in('topologySpreadConstraints'))
+  checkSpread(spec.in('topologySpreadConstraints'), old)
   checkHostProcess(spec)
   checkHostUsers(spec)
   checkHostnameOverride(spec)

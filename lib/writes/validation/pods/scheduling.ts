@@ -3,27 +3,57 @@
 import type { FieldError } from '../../field-errors.ts'
 import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from '../formats.ts'
 import type { Place } from '../place.ts'
-import { checkLabelSelector, checkOperator, refuseOperator } from '../selectors.ts'
+import { checkLabelSelector, checkOperator, isWrongSelector, refuseOperator } from '../selectors.ts'
 
 const required = 'requiredDuringSchedulingIgnoredDuringExecution'
 const preferred = 'preferredDuringSchedulingIgnoredDuringExecution'
 export const taintEffects: readonly string[] = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 
-export function checkAffinity(affinity: Place): void {
+/** @param old the stored spec, of a change */
+export function checkAffinity(affinity: Place, old?: Place): void {
   const node = affinity.in('nodeAffinity')
-  if (node.in(required).isSet) checkNodeSelector(node.in(required))
+  const oldTerms = old?.in('affinity', 'nodeAffinity', required, 'nodeSelectorTerms')
+  const areNodeValuesFree = oldTerms !== undefined && hasWrongValue(oldTerms)
+  if (node.in(required).isSet) checkNodeSelector(node.in(required), areNodeValuesFree)
+  const areValuesFree = hasWrongTerms(old)
   for (const term of node.in(preferred).items) {
     checkWeight(term.in('weight'))
     checkNodeTerm(term.in('preference'), { areValuesFree: true })
   }
   for (const name of ['podAffinity', 'podAntiAffinity']) {
     const pods = affinity.in(name)
-    for (const term of pods.in(required).items) checkPodTerm(term)
+    for (const term of pods.in(required).items) checkPodTerm(term, areValuesFree)
     for (const term of pods.in(preferred).items) {
       checkWeight(term.in('weight'))
-      checkPodTerm(term.in('podAffinityTerm'))
+      checkPodTerm(term.in('podAffinityTerm'), areValuesFree)
     }
   }
+}
+
+/** Whether the terms of a stored spec that select pods have errors
+ *  (hasInvalidLabelValueInAffinitySelector). */
+export function hasWrongTerms(spec: Place | undefined): boolean {
+  if (spec === undefined) return false
+  return ['podAffinity', 'podAntiAffinity'].some(name => {
+    const pods = spec.in('affinity', name)
+    const terms = [
+      ...pods.in(required).items,
+      ...pods.in(preferred).items.map(term => term.in('podAffinityTerm')),
+    ]
+    return terms.some(
+      term =>
+        isWrongSelector(term.in('labelSelector')) || isWrongSelector(term.in('namespaceSelector')),
+    )
+  })
+}
+
+/** Whether terms that choose nodes have values that no label has. */
+function hasWrongValue(terms: Place): boolean {
+  return terms.items.some(term =>
+    term
+      .in('matchExpressions')
+      .items.some(item => item.in('values').texts.some(value => labelValue(value).length > 0)),
+  )
 }
 
 function checkWeight(weight: Place): void {
@@ -32,10 +62,10 @@ function checkWeight(weight: Place): void {
   }
 }
 
-export function checkNodeSelector(selector: Place): void {
+export function checkNodeSelector(selector: Place, areValuesFree = false): void {
   const terms = selector.in('nodeSelectorTerms')
   if (terms.size === 0) terms.required('must have at least one node selector term')
-  for (const term of terms.items) checkNodeTerm(term, { areValuesFree: false })
+  for (const term of terms.items) checkNodeTerm(term, { areValuesFree })
 }
 
 function checkNodeTerm(term: Place, { areValuesFree }: { readonly areValuesFree: boolean }): void {
@@ -71,9 +101,9 @@ function checkNodeField(item: Place): void {
   else for (const value of values.items) value.mustBe(dnsSubdomain)
 }
 
-function checkPodTerm(term: Place): void {
-  checkLabelSelector(term.in('labelSelector'))
-  checkLabelSelector(term.in('namespaceSelector'))
+function checkPodTerm(term: Place, areValuesFree: boolean): void {
+  checkLabelSelector(term.in('labelSelector'), { areValuesFree })
+  checkLabelSelector(term.in('namespaceSelector'), { areValuesFree })
   const namespaces = term.in('namespaces')
   for (const name of namespaces.texts) {
     namespaces.as(`${term.path}.namespace`).invalidFor(dnsLabel(name), name)
@@ -164,7 +194,10 @@ export function withoutKnownComparisons(errors: FieldError[], before: Place): Fi
   })
 }
 
-export function checkSpread(constraints: Place): void {
+/** @param old the stored spec, of a change */
+export function checkSpread(constraints: Place, old?: Place): void {
+  const known = old?.in('topologySpreadConstraints').items ?? []
+  const areSelectorsFree = known.some(one => isWrongSelector(one.in('labelSelector')))
   const items = constraints.items
   for (const [i, constraint] of items.entries()) {
     const [skew, key, when] = [
@@ -186,6 +219,7 @@ export function checkSpread(constraints: Place): void {
       constraint.in('{topologyKey, whenUnsatisfiable}').duplicate(`{${key.text}, ${when.text}}`)
     }
     checkSpreadOptions(constraint, when.text)
+    if (!areSelectorsFree) checkLabelSelector(constraint.in('labelSelector'))
   }
 }
 
@@ -201,5 +235,4 @@ function checkSpreadOptions(constraint: Place, when: string): void {
     if (constraint.in(name).isSet) constraint.in(name).oneOf(['Honor', 'Ignore'], 'unsupported')
   }
   checkLabelKeys(constraint)
-  checkLabelSelector(constraint.in('labelSelector'))
 }

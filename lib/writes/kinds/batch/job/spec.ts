@@ -17,7 +17,7 @@ const counts = [
   'maxFailedIndexes',
 ]
 
-export function checkJobSpec(spec: Place): void {
+export function checkJobSpec(spec: Place, old?: Place): void {
   for (const name of counts) spec.in(name).notNegative()
   const [perIndex, maxFailed] = [spec.in('backoffLimitPerIndex'), spec.in('maxFailedIndexes')]
   if (maxFailed.isSet && !perIndex.isSet) perIndex.required('when maxFailedIndexes is specified')
@@ -40,7 +40,7 @@ export function checkJobSpec(spec: Place): void {
   const replacement = spec.in('podReplacementPolicy')
   const replacements = failure.isSet ? ['Failed'] : ['Failed', 'TerminatingOrFailed']
   if (replacement.isSet) replacement.oneOf(replacements, 'unsupported')
-  checkTemplate(spec.in('template'))
+  checkTemplate(spec.in('template'), old?.in('template'))
   checkRestarts(spec.in('template', 'spec', 'restartPolicy'), failure.isSet)
 }
 

@@ -7,7 +7,7 @@ import { type FieldError, invalid } from '../../../field-errors.ts'
 import { copyMember, isEqual, number, numberOf, textOf } from '../../../metadata.ts'
 import { internalError } from '../../../refusals.ts'
 import { Place } from '../../../validation/place.ts'
-import type { NumbersInUse, StrategyContext } from '../../kind.ts'
+import type { NumbersInUse, PortRange, StrategyContext } from '../../kind.ts'
 import { checkServiceAddresses } from './addresses.ts'
 import {
   getsNodePorts,
@@ -29,7 +29,7 @@ export function mayHaveAddresses(object: JsonObject, old: JsonObject | undefined
 export function allocate(spec: JsonObject, { allocator, numbers }: StrategyContext): void {
   const nextPort = (): JsonNumber => {
     const port = nextFree(
-      () => allocator.port(),
+      () => placedPort(allocator.port(), numbers.nodePorts),
       port => numbers.hasPort(port),
     )
     if (port === undefined) throw plainError('failed to allocate a nodePort: range is full')
@@ -57,6 +57,16 @@ export function allocate(spec: JsonObject, { allocator, numbers }: StrategyConte
     spec.set('healthCheckNodePort', nextPort())
   }
 }
+
+/** The corresponding place in the range of this cluster, for a port that was drawn out of that of
+ *  kube-apiserver. */
+function placedPort(port: number, range: PortRange | undefined): number {
+  if (range === undefined) return port
+  return range.first + ((port - firstDrawnPort) % (range.last - range.first + 1))
+}
+
+/** The first port that an allocator gives out (`generated-values.ts`). */
+const firstDrawnPort = 30_000
 
 /** The range of ports has fewer, and of so many addresses one after the other hardly all are
  *  taken. */
@@ -106,6 +116,19 @@ export function takenNumbers(
 
 const portIsTaken = 'provided port is already allocated'
 
+/** Why a Service may not have a port that it asks for. */
+function portProblem(
+  port: number,
+  { nodePorts }: NumbersInUse,
+  isTaken: boolean,
+): string | undefined {
+  if (nodePorts !== undefined && (port < nodePorts.first || port > nodePorts.last)) {
+    const range = `${nodePorts.first}-${nodePorts.last}`
+    return `provided port is not in the valid range. The range of valid ports is ${range}`
+  }
+  return isTaken ? portIsTaken : undefined
+}
+
 /** Ports of a new Service: those with one number have one port of nodes, and no others have it. */
 function takenByNew(
   spec: JsonObject,
@@ -121,16 +144,16 @@ function takenByNew(
     const shared = numberOf(sharedPort(spec, memberOf(port, 'port'))) ?? 0
     const wanted = known === undefined ? shared : (asked ?? 0)
     if (wanted === 0 || wanted === known) continue
-    if (isTaken(wanted)) return [invalid(`spec.ports[${i}].nodePort`, wanted, portIsTaken)]
+    const problem = portProblem(wanted, numbers, isTaken(wanted))
+    if (problem !== undefined) return [invalid(`spec.ports[${i}].nodePort`, wanted, problem)]
     if (known !== undefined) continue
     own.set(number ?? 0, wanted)
     given.add(wanted)
   }
   const health = numberOf(spec.get('healthCheckNodePort')) ?? 0
-  if (hasHealthPort(spec) && health !== 0 && isTaken(health)) {
-    throw internalError(
-      `failed to allocate requested HealthCheck NodePort ${health}: ${portIsTaken}`,
-    )
+  const problem = portProblem(health, numbers, isTaken(health))
+  if (hasHealthPort(spec) && health !== 0 && problem !== undefined) {
+    throw internalError(`failed to allocate requested HealthCheck NodePort ${health}: ${problem}`)
   }
   return []
 }
@@ -145,8 +168,9 @@ function takenByChanged(
   for (const [i, port] of ports.entries()) {
     const wanted = numberOf(memberOf(port, 'nodePort')) ?? 0
     if (wanted === 0) continue
-    if (!before.includes(wanted) && numbers.hasPort(wanted)) {
-      return [invalid(`spec.ports[${i}].nodePort`, wanted, portIsTaken)]
+    const problem = portProblem(wanted, numbers, numbers.hasPort(wanted))
+    if (!before.includes(wanted) && problem !== undefined) {
+      return [invalid(`spec.ports[${i}].nodePort`, wanted, problem)]
     }
     const name = `${textOf(memberOf(port, 'protocol'))} ${wanted}`
     if (own.has(name)) {

@@ -7,21 +7,24 @@ import {
   checkObjectMetaUpdate,
   isSame,
 } from '../../../validation/object-meta.ts'
-import type { Place, PlaceRule } from '../../../validation/place.ts'
+import type { Place } from '../../../validation/place.ts'
 import type { KindRules } from '../../kind.ts'
 
 /** The metadata of a change comes last. */
-export function rulesOf(check: PlaceRule, isNamespaced: boolean): KindRules {
-  const create: PlaceRule = object => {
+export function rulesOf(
+  check: (object: Place, old?: Place) => void,
+  isNamespaced: boolean,
+): KindRules {
+  const checkAll = (object: Place, old?: Place): void => {
     checkObjectMeta(object.in('metadata'), { isNamespaced, name: pathSegment })
     checkFinalizerDomains(object.in('metadata'))
-    check(object)
+    check(object, old)
   }
   return {
     hasOwnMetadata: true,
-    validateCreate: create,
+    validateCreate: object => checkAll(object),
     validateUpdate: (object, old) => {
-      create(object)
+      checkAll(object, old)
       checkObjectMetaUpdate(object.in('metadata'), old.in('metadata'))
       checkFinalizerDomains(object.in('metadata'))
       const [reference, before] = [object.in('roleRef'), old.in('roleRef')]
