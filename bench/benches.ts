@@ -25,6 +25,7 @@ import { sizingBench } from './sizing/sizing.ts'
 import { sourceBench } from './source/source.ts'
 import { storeBench } from './store/store.ts'
 import { threadsBench } from './threads/threads.ts'
+import { viewsBench } from './views/views.ts'
 import { slowWatchersBench } from './watch/slow-watchers.ts'
 import { watchBench } from './watch/watch.ts'
 import { writeBench } from './write/write.ts'
@@ -48,6 +49,7 @@ export const benches: readonly Bench[] = [
   watchBench,
   slowWatchersBench,
   resumeBench,
+  viewsBench,
   writeBench,
   admissionBench,
   actorsBench,

@@ -107,6 +107,7 @@ export const long: readonly string[] = [
   'bench/slow-watchers',
   'bench/source',
   'bench/threads',
+  'bench/views',
   'bench/watch',
   'deploy/installed',
   'deploy/one-file',

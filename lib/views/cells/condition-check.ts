@@ -106,10 +106,16 @@ function turnOfComparison(
     if (number === undefined) continue
     const reached = time + Math.ceil(number / 1000) * 1000
     const exceeded = time + (Math.floor(number / 1000) + 1) * 1000
-    for (const turn of [reached, exceeded]) if (turn > wallMs && turn < next) next = turn
+    if (!turnsAtExcess.has(operator) && reached > wallMs) next = Math.min(next, reached)
+    if (!turnsAtReach.has(operator) && exceeded > wallMs) next = Math.min(next, exceeded)
   }
   return next
 }
+
+/** The operators whose answer changes where an age reaches the value, and where it exceeds it; that
+ *  of all others does at both. */
+const turnsAtReach: ReadonlySet<string> = new Set(['<', '>='])
+const turnsAtExcess: ReadonlySet<string> = new Set(['<=', '>'])
 
 /** The text that is searched: that which is shown. */
 export function textOf(kind: ColumnKind, cell: Cell): string {

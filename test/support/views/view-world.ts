@@ -19,6 +19,7 @@ import { type LiveSource, Views } from '../../../lib/views/views.ts'
 import { builtIn } from '../kube/kube-builders.ts'
 import { drained, stored } from '../kube/outputs.ts'
 import { allSteps } from '../steps.ts'
+import { type ModelPod, objectOf } from './model-pod.ts'
 
 const schema = schemaOf()
 const { storage, ...pods } = builtIn('pods')
@@ -47,6 +48,41 @@ export function questionOf(query: Readonly<Record<string, string>>, namespace = 
     subresource: '',
   }
   return parseView(route, parseQuery(text), encoder)
+}
+
+/** A pod of namespace `one`, to put. */
+export function onePod(
+  name: string,
+  values: Partial<ModelPod> = {},
+): { readonly key: string; readonly object: object } {
+  const pod = { ...plainPod, uid: `uid of ${name}`, name, ...values }
+  return { key: `${pod.namespace}/${name}`, object: objectOf(pod) }
+}
+
+/** So many pods: `pod-000` and so on, each with one restart more than the one before. */
+export function podsOf(count: number): { readonly key: string; readonly object: object }[] {
+  return Array.from({ length: count }, (_, i) =>
+    onePod(`pod-${String(i).padStart(3, '0')}`, { restarts: i % 7, node: `node-${i % 3}` }),
+  )
+}
+
+const plainPod: ModelPod = {
+  name: '',
+  namespace: 'one',
+  uid: '',
+  revision: 0,
+  createdMs: Date.parse('2026-11-27T23:30:00Z'),
+  phase: 'Running',
+  waiting: '',
+  isReady: true,
+  restarts: 0,
+  lastRestartMs: undefined,
+  node: '',
+  ip: '',
+  labels: {},
+  note: undefined,
+  cpu: undefined,
+  priority: undefined,
 }
 
 export class ViewWorld {
