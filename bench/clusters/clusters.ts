@@ -42,6 +42,8 @@ interface Size {
   readonly getsPerRound: number
   readonly listsPerRound: number
   readonly restMs: number
+  /** Seconds: all reads are done by then. */
+  readonly idleAfter: number
 }
 
 const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
@@ -53,15 +55,17 @@ const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
     getsPerRound: 5,
     listsPerRound: 2,
     restMs: 100,
+    idleAfter: 5,
   },
   full: {
     clusters: 500,
     objects: 200,
     firstReads: 50,
     rounds: 20,
-    getsPerRound: 400,
-    listsPerRound: 60,
-    restMs: 20_000,
+    getsPerRound: 300,
+    listsPerRound: 40,
+    restMs: 10_000,
+    idleAfter: 300,
   },
 }
 
@@ -138,7 +142,6 @@ interface Place {
 }
 
 async function measure(plan: Size, etcd: string, { file, progress }: Place): Promise<Figures> {
-  const idleAfter = Math.ceil(plan.restMs / 1000) * 4 + 1
   const common = ['--admin-listen=none', '--auth=none', `--etcd=${etcd}`]
   progress('starting')
   const alone = await Program.start([
@@ -157,7 +160,7 @@ async function measure(plan: Size, etcd: string, { file, progress }: Place): Pro
     '--prefix=/{cluster}',
     '--read-only',
     `--clusters=${file}`,
-    `--idle-after=${idleAfter}`,
+    `--idle-after=${plan.idleAfter}`,
   ])
   try {
     const bytes = (program: Program): number => memoryOf(program.process.pid).now
@@ -184,7 +187,7 @@ async function measure(plan: Size, etcd: string, { file, progress }: Place): Pro
     own.close()
     client.close()
     progress('idle again')
-    await sleep(idleAfter * 1_000 + plan.restMs / 2)
+    await sleep(plan.idleAfter * 1_000 + plan.restMs / 2)
     const againBytes = (bytes(fleet) - bytes(empty)) / plan.clusters
     return { idleBytes, awakeBytes, aloneBytes, againBytes, firstMs, idleLoad, awakeLoad, ...reads }
   } finally {

@@ -155,7 +155,7 @@ export class Metrics {
   }
 
   /** Adds metrics of the clusters that a process serves. Called once. */
-  watchClusters(clusters: () => readonly ClusterFacts[]): void {
+  watchClusters(clusters: () => Promise<readonly ClusterFacts[]>): void {
     for (const metric of clusterMetrics(clusters)) this.#registry.registerMetric(metric)
   }
 

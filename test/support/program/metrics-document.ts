@@ -96,7 +96,7 @@ export function everyMetric(): Metrics {
   metrics.showVersions('')
   metrics.watchReadiness(() => true)
   metrics.watchKeyspaces(() => [])
-  metrics.watchClusters(() => [])
+  metrics.watchClusters(() => Promise.resolve([]))
   metrics.watchRequestsInFlight(() => 0)
   metrics.watchReviews(() => 0)
   metrics.watchWaitingReads(() => 0)

@@ -30,8 +30,14 @@ const states = ['idle', 'starting', 'awake', 'stopping', 'failed'] as const
  *  could fill the memory of Prometheus. */
 const shownMax = 1_000
 
-export function clusterMetrics(all: () => readonly ClusterFacts[]): (Gauge | Counter)[] {
-  const shown = (): readonly ClusterFacts[] => all().slice(0, shownMax)
+export function clusterMetrics(count: () => Promise<readonly ClusterFacts[]>): (Gauge | Counter)[] {
+  /** All metrics of one scrape are asked for in one turn, and count once. */
+  let counted: Promise<readonly ClusterFacts[]> | undefined
+  const all = (): Promise<readonly ClusterFacts[]> => {
+    if (counted === undefined) queueMicrotask(() => (counted = undefined))
+    return (counted ??= count())
+  }
+  const shown = async (): Promise<readonly ClusterFacts[]> => (await all()).slice(0, shownMax)
   const common = (name: string, help: string): CommonOptions => ({
     name: `watchglass_cluster_${name}`,
     help,
@@ -41,17 +47,19 @@ export function clusterMetrics(all: () => readonly ClusterFacts[]): (Gauge | Cou
   const gauge = (name: string, help: string, valueOf: (facts: ClusterFacts) => number): Gauge =>
     new Gauge({
       ...common(name, help),
-      collect() {
+      async collect() {
+        const known = await shown()
         this.reset()
-        for (const facts of shown()) this.set({ cluster: facts.name }, valueOf(facts))
+        for (const facts of known) this.set({ cluster: facts.name }, valueOf(facts))
       },
     })
   const counter = (name: string, help: string, valueOf: (facts: ClusterFacts) => number): Counter =>
     new Counter({
       ...common(name, help),
-      collect() {
+      async collect() {
+        const known = await shown()
         this.reset()
-        for (const facts of shown()) this.inc({ cluster: facts.name }, valueOf(facts))
+        for (const facts of known) this.inc({ cluster: facts.name }, valueOf(facts))
       },
     })
   return [
@@ -73,15 +81,16 @@ export function clusterMetrics(all: () => readonly ClusterFacts[]): (Gauge | Cou
   ]
 }
 
-function stateCount(all: () => readonly ClusterFacts[]): Gauge {
+function stateCount(all: () => Promise<readonly ClusterFacts[]>): Gauge {
   return new Gauge({
     name: 'watchglass_clusters',
     help: `Clusters in each state: ${states.join(', ')}.`,
     labelNames: ['state'],
     registers: [],
-    collect() {
+    async collect() {
+      const known = await all()
       for (const state of states) {
-        this.set({ state }, all().filter(one => one.state === state).length)
+        this.set({ state }, known.filter(one => one.state === state).length)
       }
     },
   })

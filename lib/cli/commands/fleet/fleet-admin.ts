@@ -9,15 +9,21 @@
  *
  *  Nothing here wakes a cluster: what watches the process must not keep all of it in memory. */
 
-import type { Handler, HttpRequest } from '@watchglass/cache'
+import type { ClusterFacts, Handler, HttpRequest, OnFault } from '@watchglass/cache'
 import { routeOf } from './cluster-route.ts'
 import type { Fleet } from './fleet.ts'
 import type { FleetCluster } from './fleet-cluster.ts'
 import { sendJson, sendText } from './fleet-handler.ts'
 import { refuseUnknown } from './refusals.ts'
 
-/** @param own answers the paths of the process */
-export function createFleetAdmin(fleet: Fleet, own: Handler): Handler {
+export interface FleetAdminOptions {
+  readonly fleet: Fleet
+  /** Answers the paths of the process. */
+  readonly own: Handler
+  readonly onFault: OnFault
+}
+
+export function createFleetAdmin({ fleet, own, onFault }: FleetAdminOptions): Handler {
   return request => {
     const route = routeOf(request, undefined)
     if (route !== undefined) {
@@ -28,7 +34,11 @@ export function createFleetAdmin(fleet: Fleet, own: Handler): Handler {
         answerOfCluster(cluster, request)
       }
     } else if (/^\/clusters\/?(?:\?|$)/.test(request.target)) {
-      sendJson(request, { items: fleet.clusters.map(shown) })
+      const { clusters } = fleet
+      const list = (all: readonly ClusterFacts[]): object => ({
+        items: all.map((facts, i) => shown(facts, clusters[i]?.problem)),
+      })
+      fleet.factsOf(clusters).then(facts => sendJson(request, list(facts)), onFault)
     } else own(request)
   }
 }
@@ -37,15 +47,16 @@ function answerOfCluster(cluster: FleetCluster, request: HttpRequest): void {
   const { service, problem } = cluster
   const [path = '/'] = request.target.split('?')
   if (service !== undefined) service.adminHandler(request)
-  else if (path === '/') sendJson(request, shown(cluster))
+  else if (path === '/') sendJson(request, shown(cluster.facts, problem))
   else if (/^\/(?:livez|readyz|healthz)$/.test(path)) {
     if (problem === undefined) sendText(request, 200, `ok (${cluster.state})\n`)
     else sendText(request, 500, `the cluster cannot be served: ${problem}\n`)
   } else sendText(request, 503, `the cluster is ${cluster.state}: nothing is known of it now\n`)
 }
 
-function shown(cluster: FleetCluster): object {
-  const { name, state, isReady, ...figures } = cluster.facts
-  const { problem } = cluster
+function shown(
+  { name, state, isReady, ...figures }: ClusterFacts,
+  problem: string | undefined,
+): object {
   return { name, state, ready: isReady, ...figures, ...(problem === undefined ? {} : { problem }) }
 }

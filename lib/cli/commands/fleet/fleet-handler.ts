@@ -10,9 +10,11 @@
 
 import {
   answerHealth,
+  type ClusterFacts,
   type Handler,
   type Health,
   type HttpRequest,
+  type OnFault,
   sendWhole,
 } from '@watchglass/cache'
 import { methodNotAllowed, parseTarget, unknownPathText } from '@watchglass/kube'
@@ -24,13 +26,15 @@ export interface FleetHandlerOptions {
   readonly fleet: Fleet
   readonly domain: string | undefined
   readonly health: Health
+  readonly onFault: OnFault
 }
 
-export function createFleetHandler({ fleet, domain, health }: FleetHandlerOptions): Handler {
+export function createFleetHandler(options: FleetHandlerOptions): Handler {
+  const { fleet, domain } = options
   return request => {
     const route = routeOf(request, domain)
     if (route === undefined) {
-      answerOwn(request, fleet, health)
+      answerOwn(request, options)
       return
     }
     const cluster = fleet.find(route.name)
@@ -43,7 +47,7 @@ export function createFleetHandler({ fleet, domain, health }: FleetHandlerOption
   }
 }
 
-function answerOwn(request: HttpRequest, fleet: Fleet, health: Health): void {
+function answerOwn(request: HttpRequest, { fleet, health, onFault }: FleetHandlerOptions): void {
   const target = parseTarget(request.target)
   if (target === undefined) {
     sendText(request, 400, '400 Bad Request\n')
@@ -56,17 +60,18 @@ function answerOwn(request: HttpRequest, fleet: Fleet, health: Health): void {
   const { path, query } = target
   if (path === '/clusters' || path === '/clusters/') {
     const listed = fleet.clusters.filter(cluster => cluster.isListedTo(request))
-    sendJson(request, {
+    const list = (all: readonly ClusterFacts[]): object => ({
       kind: 'ClusterList',
       apiVersion: 'clusters.watchglass.dev/v1',
-      items: listed.map(({ facts }) => ({
-        name: facts.name,
-        path: `/clusters/${facts.name}`,
-        state: facts.state,
-        ready: facts.isReady,
-        ...(facts.state === 'awake' ? { objects: facts.objects } : {}),
+      items: all.map(({ name, state, isReady, objects }) => ({
+        name,
+        path: `/clusters/${name}`,
+        state,
+        ready: isReady,
+        ...(state === 'awake' ? { objects } : {}),
       })),
     })
+    fleet.factsOf(listed).then(facts => sendJson(request, list(facts)), onFault)
     return
   }
   const found = answerHealth(health, path, query)

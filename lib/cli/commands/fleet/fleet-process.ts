@@ -93,24 +93,22 @@ export class FleetProcess {
     const tlsFiles = tlsFilesFor(values, fleet)
     const tls = tlsFiles && (await readTls(tlsFiles))
     const domain = valueOf(values, clusterDomainOption)
-    const handler = createFleetHandler({ fleet, domain, health })
+    const handler = createFleetHandler({ fleet, domain, health, onFault })
     const server = await listenForFleet({ values, logger, tls, handler, onFault })
     port = server.port
     metrics.watchReadiness(() => !health.isStopping)
-    metrics.watchClusters(() => fleet.clusters.map(({ facts }) => facts))
+    metrics.watchClusters(() => fleet.factsOf(fleet.clusters))
     metrics.watchRequestsInFlight(() => server.requestsInFlight)
-    const adminHandler = createFleetAdmin(
-      fleet,
-      createAdminHandler({
-        health,
-        metrics,
-        version: versionBody(schemaOf()),
-        readSwitch: undefined,
-        resources: undefined,
-        log: logger,
-        onFault,
-      }),
-    )
+    const own = createAdminHandler({
+      health,
+      metrics,
+      version: versionBody(schemaOf()),
+      readSwitch: undefined,
+      resources: undefined,
+      log: logger,
+      onFault,
+    })
+    const adminHandler = createFleetAdmin({ fleet, own, onFault })
     const parts = { clock: systemClock, logger, onFault }
     const admin = await listenForAdmin(adminListenFor(values), adminHandler, parts)?.catch(
       (error: unknown) => {

@@ -6,7 +6,8 @@
  *  under way. When all are in use, what can be made again is dropped of the coldest; and as long as
  *  that is not enough, no more clusters are woken. */
 
-import { type CancelTimer, type Clock, type Logger, repeat } from '@watchglass/base'
+import { type CancelTimer, type Clock, type Logger, repeat, Slice } from '@watchglass/base'
+import type { ClusterFacts } from '@watchglass/cache'
 import type { ClusterSettings } from './cluster-settings.ts'
 import type { FleetCluster } from './fleet-cluster.ts'
 import type { ReadSettings } from './settings-reader.ts'
@@ -27,6 +28,7 @@ interface Member {
 }
 
 const lookMs = 1_000
+const factsSliceMs = 2
 
 export class Fleet {
   readonly #options: FleetOptions
@@ -59,6 +61,17 @@ export class Fleet {
   /** In the order of their names. */
   get clusters(): readonly FleetCluster[] {
     return [...this.#members.keys()].toSorted().map(name => this.#members.get(name)!.cluster)
+  }
+
+  /** The facts of clusters, in slices: what an awake one holds is counted for each. */
+  async factsOf(clusters: readonly FleetCluster[]): Promise<readonly ClusterFacts[]> {
+    const slice = new Slice(this.#options.clock, factsSliceMs)
+    const facts: ClusterFacts[] = []
+    for (const cluster of clusters) {
+      facts.push(cluster.facts)
+      if (slice.isOver) await slice.next()
+    }
+    return facts
   }
 
   /** Clusters come, go and change. One whose settings cannot be used stays as it is. Resolves when
