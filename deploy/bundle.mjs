@@ -65,6 +65,8 @@ await build({
   target: 'node18',
   format: 'esm',
   external: ['./main.js'],
+  sourcemap: true,
+  sourcesContent: false,
   logLevel: 'warning',
 })
 

@@ -48,7 +48,6 @@ const overviewRows = [
   ['pages of 500 pods, 8 at a time', 'requests/s', 'more'],
   ['get of one pod, 8 at a time', 'requests/s', 'more'],
   ['eight informers of all pods, over and over for a minute', 's of its processor', 'less'],
-  ['memory, resident, with all pods and lists of them', 'MiB', 'less'],
 ] as const
 
 function overviewPlot({ tables: [table], measuredOn, machine }: SavedResult): string {

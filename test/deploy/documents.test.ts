@@ -17,10 +17,14 @@ function rowsBelow(text: string, heading: string): string[][] {
     .map(row => row.split('|').map(cell => cell.trim()))
 }
 
-/** The sources, with texts that are written in several pieces joined. */
+/** The sources, with texts that are written in several pieces joined, as they are about etcd. */
 const sources = readdirSync('lib', { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.ts'))
-  .map(name => textOf(`lib/${name}`).replaceAll(/['"] \+\n\s*['"]/g, ''))
+  .map(name =>
+    textOf(`lib/${name}`)
+      .replaceAll(/['"] \+\n\s*['"]/g, '')
+      .replaceAll('${called}', 'etcd'),
+  )
   .join('\n')
 
 t.test('messages that deploy/TROUBLESHOOTING.md quotes are those of the program', async t => {
