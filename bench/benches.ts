@@ -15,6 +15,7 @@ import { dropBench } from './fleet/drop.ts'
 import { shardsBench } from './fleet/shards.ts'
 import { streamsBench } from './fleet/streams.ts'
 import { httpBench } from './http/http.ts'
+import { ingestBench } from './ingest/ingest.ts'
 import { listBench } from './list/list.ts'
 import { coldBench } from './million/cold.ts'
 import { millionBench } from './million/million.ts'
@@ -35,6 +36,7 @@ export const benches: readonly Bench[] = [
   engineBench,
   etcdFaceBench,
   mirrorBench,
+  ingestBench,
   millionBench,
   coldBench,
   sizingBench,

@@ -103,6 +103,7 @@ export const long: readonly string[] = [
   'bench/mirror',
   'bench/proxy',
   'bench/resume',
+  'bench/saturated',
   'bench/sizing',
   'bench/slow-watchers',
   'bench/source',

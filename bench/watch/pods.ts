@@ -27,7 +27,7 @@ export interface StampedPod {
   value(nowMicroseconds: number): Uint8Array
 }
 
-export function stampedPods(count: number): StampedPod[] {
+export function stampedPods(count: number, nodes: number = count): StampedPod[] {
   const template = somePod()
   return Array.from({ length: count }, (_, number) => {
     const name = podName(number)
@@ -37,7 +37,7 @@ export function stampedPods(count: number): StampedPod[] {
       namespace: namespaceOf(number),
       annotations: { 'bench/stamp': stampOf(0) },
     }
-    const spec = { ...template.spec, nodeName: nodeName(number) }
+    const spec = { ...template.spec, nodeName: nodeName(number % nodes) }
     const stored = protobufFromJson(Buffer.from(JSON.stringify({ ...template, metadata, spec })))
     if (stored instanceof NotExact) throw new Error(stored.reason)
     const bytes = Buffer.from(stored)

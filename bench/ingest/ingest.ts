@@ -1,0 +1,252 @@
+/** The changes that a mirror takes from an etcd that makes more than it can: leases and pods, with
+ *  nobody who watches, and with those who watch the pods of a node. bchess/k8s-1m found that
+ *  kube-apiserver's cache stops at 40,000 updates of a kind a second on 72 cores, and that watches
+ *  by node stall for tens of seconds above 5,000 pods a second. */
+
+import { createHash } from 'node:crypto'
+import type { Bench, BenchOptions, BenchResult, Floor } from '../bench.ts'
+import { Http1Client } from '../list/http1-client.ts'
+import type { CountReport, UsageReport } from '../watch/orders.ts'
+import { nodeName } from '../watch/pods.ts'
+import { type Started, startChild } from '../watch/processes.ts'
+import type { PourReport, ProfileReport } from './orders.ts'
+import type { PouredKind } from './poured-changes.ts'
+import { stageNames } from './stages.ts'
+
+export const ingestBench: Bench = {
+  name: 'ingest',
+  summary:
+    'changes a second that are mirrored, and where their time goes, without and with watches',
+  run,
+}
+
+interface Case {
+  readonly kind: PouredKind
+  readonly objects: number
+  readonly changes: number
+  /** Watches of the pods of a node. */
+  readonly watchers: number
+  /** As fast as they are taken, if there is none. */
+  readonly perSecond?: number
+}
+
+interface Scale {
+  readonly cases: readonly Case[]
+  /** The share of a case's changes that come first, until all code is compiled. */
+  readonly warmShare: number
+}
+
+const scales: Readonly<Record<'full' | 'small', Scale>> = {
+  full: {
+    warmShare: 0.5,
+    cases: [
+      { kind: 'leases', objects: 20_000, changes: 200_000, watchers: 0 },
+      { kind: 'pods', objects: 20_000, changes: 80_000, watchers: 0 },
+      { kind: 'pods', objects: 10_000, changes: 60_000, watchers: 100, perSecond: 20_000 },
+      { kind: 'pods', objects: 10_000, changes: 60_000, watchers: 1_000, perSecond: 5_000 },
+      { kind: 'pods', objects: 10_000, changes: 60_000, watchers: 1_000, perSecond: 20_000 },
+    ],
+  },
+  small: {
+    warmShare: 0.5,
+    cases: [
+      { kind: 'leases', objects: 100, changes: 400, watchers: 0 },
+      { kind: 'pods', objects: 100, changes: 400, watchers: 10, perSecond: 500 },
+    ],
+  },
+}
+
+/** Changes a second of the server's processor, which has a core; and the lag of deliveries. */
+const floors = { leases: 100_000, pods: 40_000, lagP99Ms: 100, perSecond: 20_000 }
+
+interface Measured extends Case {
+  readonly poured: PourReport
+  /** From the first change to the last one, as a reader sees it. */
+  readonly seconds: number
+  readonly cpuSeconds: number
+  readonly grownBytes: number
+  readonly stages: ReadonlyMap<string, number>
+  readonly turnMaxMs: number
+  readonly delivered: CountReport | undefined
+}
+
+async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
+  const { cases, warmShare } = scales[size]
+  const measured: Measured[] = []
+  for (const each of cases) {
+    const rate = each.perSecond === undefined ? '' : `, ${each.perSecond} a second`
+    progress(`${each.changes} changes of ${each.kind}, ${each.watchers} watchers${rate}`)
+    measured.push(await measure(each, warmShare))
+  }
+  const revisions = measured.map(({ poured }) => poured.revision)
+  return {
+    tables: [ratesOf(measured), stagesOf(measured)],
+    floors: measured.flatMap(floorsOf),
+    resultHash: createHash('sha256').update(revisions.join(' ')).digest('hex').slice(0, 16),
+  }
+}
+
+async function measure(each: Case, warmShare: number): Promise<Measured> {
+  const started: Started[] = []
+  const start = async (...args: Parameters<typeof startChild>): Promise<Started> => {
+    const child = await startChild(...args)
+    started.push(child)
+    return child
+  }
+  try {
+    const source = await start('../ingest/source', 'others', [
+      each.kind,
+      String(each.objects),
+      String(Math.max(1, each.watchers)),
+    ])
+    const server = await start('../ingest/server', 'alone', [String(source.hello)])
+    const watchers = await start('watchers', 'others')
+    return await pour(each, warmShare, { source, server, watchers })
+  } finally {
+    for (const { child } of started.toReversed()) await child.stop()
+  }
+}
+
+interface Children {
+  readonly source: Started
+  readonly server: Started
+  readonly watchers: Started
+}
+
+async function pour(
+  { kind, objects, changes, watchers: count, ...rest }: Case,
+  warmShare: number,
+  { source, server, watchers }: Children,
+): Promise<Measured> {
+  const port = Number(server.hello)
+  const client = await Http1Client.connect(port)
+  const prepare = { type: 'prepare', changes: objects + changes * warmShare }
+  const until = async (revision: number): Promise<void> => {
+    const path = kind === 'pods' ? '/api/v1/pods' : '/apis/coordination.k8s.io/v1/leases'
+    const { status } = await client.get(`${path}?limit=1&resourceVersion=${revision}`, {})
+    if (status !== 200) throw new Error(`a list is answered with ${status}`)
+  }
+  await source.child.ask(prepare)
+  await until((await source.child.ask<PourReport>({ type: 'pour' })).revision)
+  if (count > 0) await watchers.child.ask(openOrder(port, count))
+  await source.child.ask({ ...prepare, changes })
+  const before = await server.child.ask<UsageReport>({ type: 'usage', isSettled: true })
+  await server.child.ask({ type: 'profile', isOn: true })
+  const startMs = performance.now()
+  const pouring = source.child.ask<PourReport>({ type: 'pour', perSecond: rest.perSecond })
+  const counting = countWhile(watchers, { count, changes, perSecond: rest.perSecond })
+  const poured = await pouring
+  await until(poured.revision)
+  const seconds = (performance.now() - startMs) / 1000
+  const delivered = await counting
+  const { stages, turnMaxMs } = await server.child.ask<ProfileReport>({
+    type: 'profile',
+    isOn: false,
+  })
+  const spent = await server.child.ask<UsageReport>({ type: 'usage', isSettled: false })
+  const after = await server.child.ask<UsageReport>({ type: 'usage', isSettled: true })
+  client.close()
+  return {
+    kind,
+    objects,
+    changes,
+    watchers: count,
+    ...rest,
+    poured,
+    seconds,
+    cpuSeconds: spent.cpuSeconds - before.cpuSeconds,
+    grownBytes: after.heapBytes - before.heapBytes,
+    stages,
+    turnMaxMs,
+    delivered,
+  }
+}
+
+function openOrder(port: number, count: number): object {
+  const from = '&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&timeoutSeconds=3600'
+  const paths = Array.from(
+    { length: count },
+    (_, i) => `/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3D${nodeName(i)}${from}`,
+  )
+  return { type: 'open', name: 'ours', port, version: '1.1', paths }
+}
+
+/** Counts for as long as changes are poured at their rate, and a second more. */
+function countWhile(
+  watchers: Started,
+  { count, changes, perSecond }: { count: number; changes: number; perSecond?: number | undefined },
+): Promise<CountReport | undefined> {
+  if (count === 0 || perSecond === undefined) return Promise.resolve(undefined)
+  const ms = (changes / perSecond) * 1000 + 1000
+  return watchers.child.ask<CountReport>({ type: 'count', name: 'ours', ms })
+}
+
+function ratesOf(measured: readonly Measured[]): BenchResult['tables'][number] {
+  const rows = measured.map(each => [
+    each.kind,
+    each.watchers,
+    each.perSecond ?? 'all',
+    Math.round(each.changes / each.seconds),
+    Math.round(each.changes / each.cpuSeconds),
+    Math.round((each.cpuSeconds * 1e6) / each.changes),
+    each.delivered?.events ?? '',
+    each.delivered?.lagP50Ms ?? '',
+    each.delivered?.lagP99Ms ?? '',
+    each.turnMaxMs.toFixed(1),
+    Math.round(each.grownBytes / 1024 ** 2),
+  ])
+  const rates = ['asked a second', 'taken a second', 'a processor second', 'µs a change']
+  const lags = ['delivered', 'lag p50 ms', 'lag p99 ms', 'largest turn ms', 'memory grew MiB']
+  return {
+    title: 'Changes that are mirrored',
+    columns: ['kind', 'watchers by node', ...rates, ...lags],
+    rows,
+  }
+}
+
+function stagesOf(measured: readonly Measured[]): BenchResult['tables'][number] {
+  const rows = measured.map(({ kind, watchers, perSecond = 'all', stages, changes }) => [
+    kind,
+    watchers,
+    perSecond,
+    ...stageNames.map(stage => (((stages.get(stage) ?? 0) * 1000) / changes).toFixed(2)),
+  ])
+  return {
+    title: 'Where the time of a change goes, in µs',
+    columns: ['kind', 'watchers', 'asked', ...stageNames],
+    rows,
+  }
+}
+
+function floorsOf({
+  kind,
+  watchers,
+  perSecond,
+  changes,
+  cpuSeconds,
+  delivered,
+}: Measured): Floor[] {
+  if (watchers === 0) {
+    const name = `${kind} without watchers`
+    const unit = 'a processor second'
+    return [{ name, value: changes / cpuSeconds, bound: 'at least', limit: floors[kind], unit }]
+  }
+  if (perSecond !== floors.perSecond || delivered === undefined) return []
+  const name = `${perSecond} pods a second, ${watchers} watches by node`
+  return [
+    {
+      name: `${name}: p99`,
+      value: delivered.lagP99Ms,
+      bound: 'at most',
+      limit: floors.lagP99Ms,
+      unit: 'ms',
+    },
+    {
+      name: `${name}: delivered`,
+      value: delivered.events / changes,
+      bound: 'at least',
+      limit: 0.99,
+      unit: '',
+    },
+  ]
+}
