@@ -222,7 +222,8 @@ export class ViewAnswers implements AnswerViews, Droppable {
     let connection: LiveResponse | undefined
     try {
       if (context.isOver) return
-      const held = holdWatch(context, context.target, services.fairness)
+      const askedBytes = context.view?.raw.length ?? 0
+      const held = holdWatch(context, context.target, services.fairness, askedBytes)
       const stream = respondTo(context, known, clock)
       const { onFault } = this.#options
       const { resource } = plan

@@ -16,7 +16,7 @@ import { startProgram } from '../../support/program/program.ts'
 import { TestUpstream, upstreamReady } from '../../support/upstream/upstream.ts'
 import { lacksThreads } from '../../support/runner/other-node.ts'
 
-const attached = ['proxy', 'workers', 'etcd-server', 'cel', 'writes', 'simulator']
+const attached = ['proxy', 'workers', 'views', 'etcd-server', 'cel', 'writes', 'simulator']
 
 /** The words that `--simulate` takes: the table of options has them. */
 const namesOfControllers = 'lib/simulator/simulation/controller-names.js'
@@ -106,4 +106,11 @@ t.test('the first fault that is switched on while the program runs loads their c
     t.equal((await ask(port, { path: '/api/v1/configmaps' })).status, 200)
   }
   t.strictSame(packagesOf(await loadedBy(t, args, switchOn)), ['simulator'])
+})
+
+t.test('the first view that is asked for loads their code', async t => {
+  const view = async (port: number): Promise<void> => {
+    t.equal((await ask(port, { path: '/views/api/v1/configmaps' })).status, 200)
+  }
+  t.strictSame(packagesOf(await loadedBy(t, [], view)), ['views'])
 })

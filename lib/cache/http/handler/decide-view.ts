@@ -45,7 +45,7 @@ function isCollection(route: Route): boolean {
 
 /** The Status of a view that would pass to the upstream if it were a list. */
 export function viewNotHere(reason: PassReason, route: Route): Status {
-  if (reason === 'unauthenticated') return unauthorized
+  if (reason === 'unauthenticated' || reason === 'review-refused') return unauthorized
   if (reason === 'denied') return denied(route)
   if (reason === 'revision-not-kept') return listExpired().status
   if (unknownReasons.has(reason)) return pathNotFound
@@ -78,7 +78,6 @@ const passingReasons: ReadonlySet<PassReason> = new Set([
   'suspect',
   'cheaper-elsewhere',
   'progress-untrusted',
-  'review-refused',
   'review-failed',
 ])
 

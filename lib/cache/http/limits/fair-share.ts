@@ -75,18 +75,20 @@ export async function takeTurn(
 
 /** Counts a watch as one of its user's as long as it is open, with what it holds. Without
  *  authorization users are not distinguished in the number of watches, because all clients may have
- *  one address. */
+ *  one address. `askedBytes` are kept of its question beside the selectors. */
 export function holdWatch(
   shared: SharedRequest,
   { query }: RequestTarget,
   fairness: Fairness | undefined,
+  askedBytes = 0,
 ): HeldBytes | undefined {
   if (fairness === undefined) return undefined
   const { grant, request } = shared
   const selectorBytes =
     openSelectorSize(query.text('labelSelector'), 'labels') +
     openSelectorSize(query.text('fieldSelector'), 'fields') +
-    query.text(shardParameter).length
+    query.text(shardParameter).length +
+    askedBytes
   const user = grant?.user()
   if (user !== undefined && fairness.isCrowded(user)) grant?.learnName()
   const end = fairness.watch({ user, selectorBytes })

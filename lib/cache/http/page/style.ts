@@ -100,6 +100,7 @@ input[type="checkbox"] { width: 18px; height: 18px; accent-color: var(--one); }
 button.sort { border: 0; padding: 0; background: none; color: inherit; font-size: inherit; min-height: 24px; border-radius: 4px; }
 [aria-sort] .sort::after { content: " \\2191"; } [aria-sort="descending"] .sort::after { content: " \\2193"; }
 select { font: inherit; color: var(--ink); background: var(--card); border: 1px solid var(--soft); border-radius: 8px; padding: 4px 8px; max-width: 100%; }
+#objects td a { white-space: nowrap; }
 .groups, .related { display: flex; flex-wrap: wrap; gap: 6px; list-style: none; padding: 0; margin: 0; align-items: center; }
 .groups button { border-radius: 999px; font-variant-numeric: tabular-nums; } .groups [aria-pressed="true"] { background: var(--calm-bg); border-color: var(--ink); font-weight: 600; }
 .related { gap: 4px 18px; font-size: 13px; color: var(--soft); margin: 8px 0; } .related a { color: var(--ink); overflow-wrap: anywhere; }
@@ -118,5 +119,6 @@ footer { padding-top: 26px; padding-bottom: 30px; }
   tbody th { overflow-wrap: anywhere; min-width: 10.5em; }
   .plots { grid-template-columns: 1fr; }
   .tools label { width: 100%; justify-content: space-between; } .tools label input:not([type="checkbox"]) { flex: 1; min-width: 0; max-width: 70%; }
+  .tools label:has([type="checkbox"]) { justify-content: flex-start; }
 }
 `

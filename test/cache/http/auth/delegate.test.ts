@@ -311,6 +311,25 @@ t.test(
   },
 )
 
+t.test(
+  'a live view ends when its user may not list or not watch any more',
+  beforeAnyRecheck,
+  async t => {
+    const served = await startGuarded(t, [grants('alice', 'a', {}), grants('bob', 'a', {})])
+    const path = '/views/api/v1/namespaces/a/configmaps?watch=1'
+    const views = await Promise.all(['alice', 'bob'].map(user => watch(served, user, path)))
+    served.rules.bindings = [
+      grants('alice', 'a', { verbs: ['watch'] }),
+      grants('bob', 'a', { verbs: ['list'] }),
+    ]
+    await changeRules(served)
+    for (const view of views) {
+      await view.ended
+      t.match(view.text(), '"type":"PAGE"')
+    }
+  },
+)
+
 t.test('a watch that a change overtakes while it is opened is looked at again', async t => {
   const served = await startGuarded(t, [grants('alice', '', {})])
   const { rules } = served
