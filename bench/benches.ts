@@ -28,6 +28,7 @@ import { storeBench } from './store/store.ts'
 import { threadsBench } from './threads/threads.ts'
 import { viewsBench } from './views/views.ts'
 import { slowWatchersBench } from './watch/slow-watchers.ts'
+import { tiersBench } from './tiers/tiers.ts'
 import { watchBench } from './watch/watch.ts'
 import { writeBench } from './write/write.ts'
 
@@ -60,5 +61,6 @@ export const benches: readonly Bench[] = [
   evidenceBench,
   authBench,
   threadsBench,
+  tiersBench,
   attacksBench,
 ]

@@ -108,6 +108,7 @@ export const long: readonly string[] = [
   'bench/slow-watchers',
   'bench/source',
   'bench/threads',
+  'bench/tiers',
   'bench/views',
   'bench/watch',
   'deploy/installed',
