@@ -1,7 +1,7 @@
 /** Tiers: a root that mirrors an etcd, two relays that mirror the root by etcd's API, and an edge
- *  behind them with half of all watchers on each of two edges. What a change costs in each tier, how
- *  late it comes, how long a consistent read takes there, and what its clients notice when a relay
- *  is killed. */
+ *  behind them with half of all watchers on each of two edges. What a change costs in each tier,
+ *  how late it comes, how long a consistent read takes there, and what its clients notice when a
+ *  relay is killed. */
 
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -39,6 +39,9 @@ const fromNow = '&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&time
 const everything = `/api/v1/pods?watch=1${fromNow}`
 /** Watchers of everything in each tier, whose lag is that of the tier. */
 const observers = 5
+
+/** Quarters of a second for events that come late. */
+const lateRoundsMax = 240
 
 type TierName = 'root' | 'relay' | 'edge'
 
@@ -168,7 +171,9 @@ async function measure(tiers: Tiers, scale: Scale): Promise<Figures> {
   )
   const order = { type: 'change', perSecond, ms, toldTo: 'all', pods }
   const { changes } = await tiers.source.child.ask<ChangeReport>(order)
-  const seen = await Promise.all(counts)
+  const seen = await Promise.all(
+    tiersOf(tiers).map(async (tier, i) => withLate(tier, await counts[i]!, changes)),
+  )
   const after = await cpusOf(tiers)
   return {
     changes,
@@ -178,6 +183,20 @@ async function measure(tiers: Tiers, scale: Scale): Promise<Figures> {
       seen: seen[i]!,
     })),
   }
+}
+
+/** What was counted, and the events that a busy machine brings later. */
+async function withLate(
+  { watchers }: Tier,
+  seen: CountReport,
+  changes: number,
+): Promise<CountReport> {
+  let { events } = seen
+  for (let i = 0; i < lateRoundsMax && events < changes * observers; i++) {
+    const order = { type: 'count', name: 'tier', ms: 250 }
+    events += (await watchers.child.ask<CountReport>(order)).events
+  }
+  return { ...seen, events }
 }
 
 /** The processor's time of each tier, by process. */
@@ -231,13 +250,13 @@ interface KillFigures {
 /** The relay of the first edge is killed while changes come. */
 async function killRelay(tiers: Tiers, { perSecond, ms, pods }: Scale): Promise<KillFigures> {
   const { child } = tiers.edge.watchers
-  const counting = child.ask<CountReport>({ type: 'count', name: 'tier', ms: ms + 10_000 })
+  const counting = child.ask<CountReport>({ type: 'count', name: 'tier', ms: ms + 2_000 })
   const order = { type: 'change', perSecond, ms, toldTo: 'all', pods }
   const changing = tiers.source.child.ask<ChangeReport>(order)
   await sleep(ms / 4)
   tiers.relay.programs[0]!.process.kill('SIGKILL')
   const { changes } = await changing
-  return { changes, delivered: await counting }
+  return { changes, delivered: await withLate(tiers.edge, await counting, changes) }
 }
 
 function report(
