@@ -147,6 +147,7 @@ export class PodController {
       case 'finish':
       case 'lose':
       case 'regain':
+      case 'resize':
       case 'sync':
       case undefined:
         return {}

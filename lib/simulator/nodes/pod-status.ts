@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { PodAddresses } from '../runtime/api-client.ts'
 import type { PodContainer } from '../containers/declared-pod.ts'
-import type { StatusCondition, Pod } from '../runtime/objects.ts'
+import type { ContainerStatus, StatusCondition, Pod } from '../runtime/objects.ts'
 
 interface Running extends PodAddresses {
   readonly now: string
@@ -169,7 +169,8 @@ function conditionsOf(
   })
 }
 
-export function containerStatus(pod: Pod, { name, image = '' }: PodContainer): object {
+export function containerStatus(pod: Pod, container: PodContainer): object {
+  const { name, image = '' } = container
   return {
     name,
     lastState: {},
@@ -177,7 +178,30 @@ export function containerStatus(pod: Pod, { name, image = '' }: PodContainer): o
     image,
     imageID: `${image.split('@', 1)[0]}@sha256:${digits(image)}`,
     containerID: containerId(pod.metadata.uid, name),
+    ...containerResources(container),
   }
+}
+
+/** The resources that a container has: what it asks for, which a made-up node always gives. */
+export function containerResources({ resources }: PodContainer): object {
+  const { requests, limits } = resources ?? {}
+  return {
+    ...(requests === undefined ? {} : { allocatedResources: requests }),
+    ...(requests === undefined && limits === undefined ? {} : { resources: { requests, limits } }),
+  }
+}
+
+/** The statuses of containers that have been resized: they are given what they ask for now. */
+export function resizedStatus({ spec, status }: Pod): object {
+  const resized = (
+    containers: readonly PodContainer[],
+    statuses: readonly ContainerStatus[] = [],
+  ): object[] =>
+    statuses.map(known => {
+      const container = containers.find(({ name }) => name === known.name)
+      return container === undefined ? known : { ...known, ...containerResources(container) }
+    })
+  return { containerStatuses: resized(spec.containers, status?.containerStatuses) }
 }
 
 function completed(

@@ -181,6 +181,7 @@ export class PodTimetable {
     const runsOn = pod.phase === 'Running' && pod.runsForEver && !pod.isDeleting
     if (pod.phase === 'Running' && pod.hasNewContainers && !pod.isDeleting) return 'attach'
     if (pod.phase === 'Running' && !pod.isDeleting) {
+      if (pod.isResized) return 'resize'
       if (troubles.hasEnded(pod.key)) return 'restart'
       if (troubles.willCrash(pod.key)) return 'crash'
     }
@@ -195,8 +196,10 @@ export class PodTimetable {
   }
 }
 
-function scriptedStageOf({ phase, hasBegun, hasNewContainers }: PodFact): PodStage | undefined {
+function scriptedStageOf(pod: PodFact): PodStage | undefined {
+  const { phase, hasBegun, hasNewContainers, isResized } = pod
   if (phase === 'Running' && hasNewContainers) return 'attach'
+  if (phase === 'Running' && isResized) return 'resize'
   if (phase !== 'Pending' && phase !== 'Running') return undefined
   return hasBegun ? 'sync' : 'start'
 }

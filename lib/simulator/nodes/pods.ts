@@ -22,6 +22,7 @@ import {
   attachedStatus,
   disruptedConditions,
   evictedStatus,
+  resizedStatus,
   restartedStatus,
   runningStatus,
   succeededStatus,
@@ -142,6 +143,8 @@ function doneFor(seen: SeenPod): ReconcileResult {
     }
     case 'attach':
       return status(seen, attachedStatus(pod, now))
+    case 'resize':
+      return status(seen, resizedStatus(pod))
     case 'disturb':
       return status(seen, isEvicted === true ? evictedStatus(pod, now) : restartedStatus(pod, now))
     case 'finish':

@@ -22,6 +22,7 @@ import {
 import { isScripted } from '../containers/scripted-pods.ts'
 import { amountsIn, type ResourceAmounts, requestsOf } from '../containers/requests.ts'
 import type { Job } from './job.ts'
+import type { ContainerResources } from '../containers/declared-pod.ts'
 import { jobPodFact, type JobPodFact } from './job-pod-fact.ts'
 import { asSelector, selectorOf } from './selectors.ts'
 
@@ -52,6 +53,8 @@ export interface PodFact extends Fact {
   readonly runsForEver: boolean
   /** Something says how its containers go. */
   readonly isScripted: boolean
+  /** Its containers have other resources than they ask for. */
+  readonly isResized: boolean
   /** Its node has looked at it. */
   readonly hasBegun: boolean
   /** Not to be scheduled: a gate holds it. */
@@ -205,6 +208,17 @@ function readySinceMs(conditions: readonly StatusCondition[] = []): number {
   return Date.parse(ready?.lastTransitionTime ?? '') || 0
 }
 
+/** Containers whose status does not say what they have are left as they are. */
+function isResized({ spec, status }: Pod): boolean {
+  const statuses = status?.containerStatuses ?? []
+  return statuses.some(({ name, resources }) => {
+    if (resources === undefined) return false
+    const asked = spec.containers.find(container => container.name === name)?.resources
+    const text = (of: ContainerResources = {}): string => sortedText([of.requests, of.limits])
+    return text(asked) !== text(resources)
+  })
+}
+
 export function podFact(key: Key, revision: number, pod: Pod): PodFact {
   const { metadata, spec, status } = pod
   const unplaced = status?.conditions?.some(
@@ -218,6 +232,7 @@ export function podFact(key: Key, revision: number, pod: Pod): PodFact {
     requests: shared(requestsOf(pod)),
     runsForEver: (spec.restartPolicy ?? 'Always') === 'Always',
     isScripted: isScripted(pod),
+    isResized: isResized(pod),
     hasBegun: status?.startTime !== undefined,
     isHeld: (spec.schedulingGates?.length ?? 0) > 0,
     isUnplaced: unplaced === true,

@@ -1,6 +1,6 @@
 /** The objects as actors read them: as the API shows them. */
 
-import type { DeclaredSpec, PodContainer } from '../containers/declared-pod.ts'
+import type { ContainerResources, DeclaredSpec, PodContainer } from '../containers/declared-pod.ts'
 
 export interface Metadata {
   readonly name: string
@@ -119,6 +119,8 @@ export interface ContainerStatus {
     readonly terminated?: ContainerEnd
   }
   readonly lastState?: { readonly terminated?: ContainerEnd }
+  /** The resources that the container has been given. */
+  readonly resources?: ContainerResources
 }
 
 export interface ContainerEnd {

@@ -74,6 +74,12 @@ function containerTemplate(
   imageID: {{ printf "%s@sha256:%s" ( first ( splitList "@" .image ) ) ( sha256sum .image ) | Quote }}
   containerID: {{ printf "containerd://%s" (sha256sum (printf "%s/%s" $uid .name)) | Quote }}
   restartCount: 0
+{{ with .resources }}
+{{ with .requests }}
+  allocatedResources: {{ toJson . }}
+{{ end }}
+  resources: {{ toJson . }}
+{{ end }}
   ready: ${String(isReady)}${isStarted === undefined ? '' : `\n  started: ${String(isStarted)}`}
   state:
 ${state}`

@@ -6,6 +6,8 @@ export type PodStage =
   /** A scripted pod is looked at again (`nodes/pod-sync.ts`). */
   | 'sync'
   | 'attach'
+  /** Its containers are given other resources. */
+  | 'resize'
   | 'recover'
   | 'disturb'
   | 'crash'
@@ -18,6 +20,7 @@ export const podDurationsMs: Readonly<Record<PodStage, readonly [number, number]
   start: [500, 2_500],
   sync: [0, 0],
   attach: [100, 500],
+  resize: [500, 1_500],
   recover: [500, 2_500],
   disturb: [600_000, 3_600_000],
   // As long as the fault says.

@@ -174,6 +174,21 @@ t.test('a pod that no node takes says so, and gets one that comes', async t => {
   t.equal(placed.spec['nodeName'], 'node-2')
 })
 
+t.test('a pod that is resized is given what it asks for', async t => {
+  const pods = '/api/v1/namespaces/default/pods'
+  const container = { name: 'c', image: 'image:1', resources: { requests: { cpu: '100m' } } }
+  await send('POST', pods, { metadata: { name: 'sized' }, spec: { containers: [container] } })
+  const given = ({ status }: Answer): string => JSON.stringify(status['containerStatuses'] ?? [])
+  const running = await until(`${pods}/sized`, one => given(one).includes('"running"'))
+  t.match(given(running), '"allocatedResources":{"cpu":"100m"}')
+  const [known] = running.spec['containers'] as readonly object[]
+  const containers = [{ ...known, resources: { requests: { cpu: '250m' } } }]
+  const { code } = await send('PATCH', `${pods}/sized/resize`, { spec: { containers } })
+  t.equal(code, 200)
+  const resized = await until(`${pods}/sized`, one => given(one).includes('"cpu":"250m"'))
+  t.match(given(resized), '"resources":{"requests":{"cpu":"250m"}}')
+})
+
 t.test('a job has its pods made until enough have succeeded', async t => {
   const jobs = '/apis/batch/v1/namespaces/default/jobs'
   const containers = [{ name: 'c', image: 'image:1' }]

@@ -51,7 +51,7 @@ const lives: Readonly<Record<string, object>> = {
     ],
     containers: [
       { name: 'one', image: 'nginx:1' },
-      { name: 'two', image: 'redis' },
+      { name: 'two', image: 'redis', resources: { limits: { cpu: '1', memory: '1Gi' } } },
     ],
   },
   'on-the-host': { hostNetwork: true, containers: [{ name: 'one', image: 'nginx:1' }] },

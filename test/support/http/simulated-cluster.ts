@@ -2,6 +2,7 @@
  *  fraction of the time. */
 
 import type { Test } from 'tap'
+import type { Clock } from '../../../lib/base/clock.ts'
 import type { Logger } from '../../../lib/base/logger.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { controllerNames } from '../../../lib/simulator/simulation/controller-names.ts'
@@ -23,6 +24,11 @@ export interface SimulatedCluster<T> {
 export interface SimulatedOptions {
   /** The time that waiting takes on a quiet machine: a fiftieth if it is left out. */
   readonly shortened?: (delayMs: number) => number
+  /** A second of the cluster is so small a part of one, for clocks and waiting alike; `shortened`
+   *  does not count then. */
+  readonly speed?: number
+  /** Nodes take only pods whose requests they have left. */
+  readonly countsRequests?: boolean
   /** Stage objects. */
   readonly declared?: readonly unknown[]
   /** Rules of faults. */
@@ -34,11 +40,34 @@ export interface SimulatedOptions {
 const pauseMs = 10
 const pausesMax = 20
 
+/** A clock that waits for less than it is told, and tells the time as it is. */
+function shortTimers(shortened: (delayMs: number) => number): Clock {
+  return {
+    ...systemClock,
+    // A busy machine has as much to do meanwhile: leases would end, and calls be too late.
+    setTimer: (delayMs, task) =>
+      systemClock.setTimer(Math.min(delayMs, patient(shortened(delayMs))), task),
+  }
+}
+
+/** A clock that runs faster. */
+function fastClock(speed: number): Clock {
+  const [wallMs, monotonicMs] = [systemClock.wallMs(), systemClock.monotonicMs()]
+  return {
+    ...systemClock,
+    wallMs: () => wallMs + (systemClock.wallMs() - wallMs) * speed,
+    monotonicMs: () => monotonicMs + (systemClock.monotonicMs() - monotonicMs) * speed,
+    setTimer: (delayMs, task) => systemClock.setTimer(delayMs / speed, task),
+  }
+}
+
 /** It ends with the test. */
 export async function startSimulatedCluster<T>(
   t: Test,
   {
     shortened = delayMs => delayMs / 50,
+    speed,
+    countsRequests = false,
     declared = [],
     faults = [],
     logger,
@@ -51,13 +80,13 @@ export async function startSimulatedCluster<T>(
     hasControllers: true,
     faults: { rules: faults, seed: 1 },
     basics: { rootAuthority: 'none' },
-    simulation: { controllers: new Set(controllerNames), random: createRandom(1), stages },
-    clock: {
-      ...systemClock,
-      // A busy machine has as much to do meanwhile: leases would end, and calls be too late.
-      setTimer: (delayMs, task) =>
-        systemClock.setTimer(Math.min(delayMs, patient(shortened(delayMs))), task),
+    simulation: {
+      controllers: new Set(controllerNames),
+      random: createRandom(1),
+      stages,
+      countsRequests,
     },
+    clock: speed === undefined ? shortTimers(shortened) : fastClock(speed),
   })
   await served.service.ready
   async function send(method: string, path: string, body?: object): Promise<ApiAnswer<T>> {
