@@ -63,6 +63,7 @@ export const menu = [
       'ADOPTERS.md',
       'CHANGELOG.md',
       'deploy/releases/v0.1.0.md',
+      'deploy/releases/before-0.1.0.md',
     ],
   },
   { name: 'Trust', pages: ['SUPPORT.md', 'SECURITY.md', 'VERIFY.md'] },
