@@ -41,8 +41,7 @@ answerOrders<InformersOrder>(order => {
     case 'report':
       return report()
     case 'stop':
-      for (const session of sessions.splice(0)) session.destroy()
-      return undefined
+      return endSessions()
   }
 })
 
@@ -55,8 +54,7 @@ async function start({
   const began = performance.now()
   const synced: Promise<Answered>[] = []
   for (let i = 0; i < clients; i++) {
-    const session = openSession(url)
-    sessions.push(session)
+    const session = keptOpen(url)
     for (const path of paths) synced.push(untilAnswered(session, token, path, ['mirror', 'other']))
   }
   const mirrored = (await Promise.all(synced)).filter(by => by === 'mirror').length
@@ -70,16 +68,30 @@ async function warm({
   paths,
 }: InformersOrder & { readonly type: 'warm' }): Promise<SyncedReport> {
   const began = performance.now()
-  const session = openSession(url)
+  const session = keptOpen(url)
   await Promise.all(paths.map(path => untilAnswered(session, token, path, ['mirror'])))
-  session.destroy()
+  endSessions()
   return { seconds: (performance.now() - began) / 1000, mirrored: paths.length }
+}
+
+/** A session of a client, which is another one once the server has ended it. */
+function keptOpen(url: string): () => ClientHttp2Session {
+  let session = openSession(url)
+  return () => {
+    if (session.closed || session.destroyed) session = openSession(url)
+    return session
+  }
 }
 
 function openSession(url: string): ClientHttp2Session {
   const session = connectTo(url)
   session.on('error', () => ended++)
+  sessions.push(session)
   return session
+}
+
+function endSessions(): void {
+  for (const session of sessions.splice(0)) session.destroy()
 }
 
 /** Whoever has sent the initial events; nobody, if the request was refused or broke off. */
@@ -87,13 +99,13 @@ type Answered = 'mirror' | 'other' | 'nobody'
 
 /** Informs, and again after a pause until one of these has sent all initial events. */
 async function untilAnswered(
-  session: ClientHttp2Session,
+  session: () => ClientHttp2Session,
   token: string,
   path: string,
   wanted: readonly Answered[],
 ): Promise<Answered> {
   for (;;) {
-    const { synced, close } = inform(session, token, path)
+    const { synced, close } = inform(session(), token, path)
     const by = await synced
     if (wanted.includes(by)) return by
     close()

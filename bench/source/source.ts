@@ -106,6 +106,8 @@ async function run({ size, progress, against }: BenchOptions): Promise<BenchResu
     })
     await program.stop()
     progress('a mirror of the etcd')
+    // An empty resource is known to be of that etcd once its revision has risen.
+    trial.churn.start()
     const ofEtcd =
       upstream.etcd === '' ? undefined : await trial.mirror([`--etcd=${upstream.etcd}`])
     await ofEtcd?.program.stop()
