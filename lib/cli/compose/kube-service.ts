@@ -145,10 +145,10 @@ export class KubeService {
     this.#parts.authorizer?.named(key, user)
   }
 
-  /** Memory of what is mirrored, its history, indexes and encoded objects. */
+  /** Memory of what is mirrored, its history, indexes, orders of views and encoded objects. */
   get memoryBytes(): number {
-    const { mirrors, storeOf, sizes, segments, indexes } = this.#parts
-    let bytes = segments.bytes + indexes.bytes + sizes.totalBytes
+    const { mirrors, storeOf, sizes, segments, keptIndexes } = this.#parts
+    let bytes = segments.bytes + keptIndexes.bytes + sizes.totalBytes
     for (const keyspace of keyspacesOf(mirrors)) bytes += storeOf(keyspace)?.historyBytes ?? 0
     return bytes
   }

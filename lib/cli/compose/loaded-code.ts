@@ -24,6 +24,7 @@ import type * as upstreamProxy from '@watchglass/proxy/upstream-proxy'
 import type * as upstreamServers from '@watchglass/proxy/upstream/connect'
 import type * as upstreamFailure from '@watchglass/proxy/upstream/failure'
 import type * as apiMirrors from '@watchglass/source/api-mirrors'
+import type * as viewPlaces from '@watchglass/views/cells/place'
 import type * as views from '@watchglass/views/http/view-answers'
 import type * as workers from '@watchglass/workers/workers'
 import type { AttachedOptions } from './service-options.ts'
@@ -60,6 +61,7 @@ export const load = {
   apiMirrors: (): Promise<typeof apiMirrors> => import('@watchglass/source/api-mirrors'),
   // views
   views: (): Promise<typeof views> => import('@watchglass/views/http/view-answers'),
+  viewPlaces: (): Promise<typeof viewPlaces> => import('@watchglass/views/cells/place'),
   // workers
   workers: (): Promise<typeof workers> => import('@watchglass/workers/workers'),
   // etcd server

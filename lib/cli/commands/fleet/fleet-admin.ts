@@ -13,7 +13,7 @@ import type { ClusterFacts, Handler, HttpRequest, OnFault } from '@watchglass/ca
 import { routeOf } from './cluster-route.ts'
 import type { Fleet } from './fleet.ts'
 import type { FleetCluster } from './fleet-cluster.ts'
-import { sendJson, sendText } from './fleet-handler.ts'
+import { sendJson, sendText } from './fleet-json.ts'
 import { refuseUnknown } from './refusals.ts'
 
 export interface FleetAdminOptions {

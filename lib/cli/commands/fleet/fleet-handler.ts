@@ -4,10 +4,12 @@
  *  ```
  *  /clusters/NAME/...      the API of a cluster, also as https://NAME.DOMAIN/...
  *  GET /clusters           the clusters that have accepted the caller, with their states
+ *  GET /views/clusters/... views over several clusters (`fleet-views.ts`)
  *  GET /livez /readyz      of the process: a cluster that is broken is no reason to restart it
  *  ```
  */
 
+import type { Clock } from '@watchglass/base'
 import {
   answerHealth,
   type ClusterFacts,
@@ -15,17 +17,19 @@ import {
   type Health,
   type HttpRequest,
   type OnFault,
-  sendWhole,
 } from '@watchglass/cache'
 import { methodNotAllowed, parseTarget, unknownPathText } from '@watchglass/kube'
 import { routeOf } from './cluster-route.ts'
 import type { Fleet } from './fleet.ts'
+import { sendJson, sendText } from './fleet-json.ts'
+import { answerFleetView, isFleetView } from './fleet-views.ts'
 import { refuseUnknown, sendStatus } from './refusals.ts'
 
 export interface FleetHandlerOptions {
   readonly fleet: Fleet
   readonly domain: string | undefined
   readonly health: Health
+  readonly clock: Clock
   readonly onFault: OnFault
 }
 
@@ -47,7 +51,10 @@ export function createFleetHandler(options: FleetHandlerOptions): Handler {
   }
 }
 
-function answerOwn(request: HttpRequest, { fleet, health, onFault }: FleetHandlerOptions): void {
+function answerOwn(
+  request: HttpRequest,
+  { fleet, health, clock, onFault }: FleetHandlerOptions,
+): void {
   const target = parseTarget(request.target)
   if (target === undefined) {
     sendText(request, 400, '400 Bad Request\n')
@@ -55,6 +62,10 @@ function answerOwn(request: HttpRequest, { fleet, health, onFault }: FleetHandle
   }
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     sendStatus(request, methodNotAllowed)
+    return
+  }
+  if (isFleetView(request.target)) {
+    answerFleetView(request, { fleet, clock, onFault })
     return
   }
   const { path, query } = target
@@ -77,26 +88,4 @@ function answerOwn(request: HttpRequest, { fleet, health, onFault }: FleetHandle
   const found = answerHealth(health, path, query)
   if (found === undefined) sendText(request, 404, unknownPathText)
   else sendText(request, found.status, found.body)
-}
-
-export function sendText(request: HttpRequest, status: number, body: string): void {
-  send(request, status, { type: 'text/plain; charset=utf-8', body })
-}
-
-export function sendJson(request: HttpRequest, value: object): void {
-  const body = `${JSON.stringify(value, null, 2)}\n`
-  send(request, 200, { type: 'application/json', body })
-}
-
-function send(
-  request: HttpRequest,
-  status: number,
-  { type, body }: { readonly type: string; readonly body: string },
-): void {
-  const headers = {
-    'content-type': type,
-    'cache-control': 'no-cache, private',
-    'x-content-type-options': 'nosniff',
-  }
-  sendWhole(request, { status, headers }, Buffer.from(body))
 }

@@ -93,7 +93,7 @@ export class FleetProcess {
     const tlsFiles = tlsFilesFor(values, fleet)
     const tls = tlsFiles && (await readTls(tlsFiles))
     const domain = valueOf(values, clusterDomainOption)
-    const handler = createFleetHandler({ fleet, domain, health, onFault })
+    const handler = createFleetHandler({ fleet, domain, health, clock: systemClock, onFault })
     const server = await listenForFleet({ values, logger, tls, handler, onFault })
     port = server.port
     metrics.watchReadiness(() => !health.isStopping)

@@ -142,6 +142,17 @@ t.test('nothing of one cluster is seen by another', async t => {
       [path],
       'the list has those that have accepted the caller',
     )
+    const across = async (selection: string): Promise<string> => {
+      const views = `/views/clusters/${selection}/api/v1/configmaps?include=object`
+      const answer = await asked({ path: views, as: path })
+      clean(answer, views)
+      return answer.body.toString()
+    }
+    t.ok((await across('*')).includes(markOf(path)), 'a view over all has one')
+    t.match(JSON.parse(await across(others.join(','))), {
+      rows: [],
+      unanswered: others.map(name => ({ name, code: 401 })),
+    })
     const metrics = await ask(fleet.adminPort, { path: `/clusters/${path}/metrics` })
     const series = metrics.body
       .toString()

@@ -1,0 +1,150 @@
+/** The views of several clusters as one document, without merging them: each row has the name of
+ *  its cluster, and each cluster its own revision. Rows sort across clusters as they do in one;
+ *  equal ones by namespace, name and cluster. */
+
+import type { Cell, ColumnKind } from '@watchglass/codec'
+
+/** The place of a cell in an order (`lib/views/cells/place.ts`). */
+export type ColumnPlace = (kind: ColumnKind, cell: Cell, isDown: boolean) => string
+
+export interface ClusterRow {
+  readonly name: string
+  readonly namespace?: string
+  readonly cells: readonly Cell[]
+}
+
+export interface ClusterGroup {
+  readonly values: readonly Cell[]
+  readonly count: number
+}
+
+/** The answer of a cluster. */
+export interface ClusterView {
+  readonly revision: string
+  readonly columns?: readonly { readonly id: string; readonly kind: ColumnKind }[]
+  readonly total: number
+  readonly matched: number
+  readonly rows?: readonly ClusterRow[]
+  readonly by?: readonly string[]
+  readonly groups?: readonly ClusterGroup[]
+}
+
+/** A cluster that is not among them, and the reason. */
+export interface Unanswered {
+  readonly name: string
+  readonly code: number
+  readonly reason: string
+  readonly message: string
+}
+
+export interface MergedPage {
+  /** `-age,name` */
+  readonly sort: string
+  readonly page: number
+  readonly pageSize: number
+}
+
+interface PlacedRow {
+  readonly place: string
+  readonly row: object
+}
+
+interface Named {
+  readonly name: string
+}
+
+interface AnsweredCluster extends Named {
+  readonly revision: string
+  readonly total: number
+  readonly matched: number
+}
+
+function byName(one: Named, other: Named): number {
+  return one.name < other.name ? -1 : Number(one.name > other.name)
+}
+
+/** The most groups, as of one cluster. */
+const groupsMax = 10_000
+
+export class MergedView {
+  readonly #page: MergedPage
+  readonly #placeOf: ColumnPlace
+  readonly #clusters: AnsweredCluster[] = []
+  readonly #unanswered: Unanswered[] = []
+  readonly #groups = new Map<string, { values: readonly Cell[]; count: number }>()
+  #columns: ClusterView['columns']
+  #by: ClusterView['by']
+  #rows: PlacedRow[] = []
+  #total = 0
+  #matched = 0
+
+  constructor(page: MergedPage, placeOf: ColumnPlace) {
+    this.#page = page
+    this.#placeOf = placeOf
+  }
+
+  /** Takes the first rows of a cluster, of which it keeps what may be on the page. */
+  add(cluster: string, view: ClusterView): void {
+    const { revision, total, matched, columns = [], rows = [], groups = [] } = view
+    this.#columns ??= columns
+    this.#by ??= view.by
+    this.#clusters.push({ name: cluster, revision, total, matched })
+    this.#total += total
+    this.#matched += matched
+    for (const { values, count } of groups) {
+      const key = JSON.stringify(values)
+      const known = this.#groups.get(key) ?? { values, count: 0 }
+      known.count += count
+      if (this.#groups.size < groupsMax || this.#groups.has(key)) this.#groups.set(key, known)
+    }
+    const placed = rows.map(row => ({
+      place: this.#place(cluster, row, columns),
+      row: { cluster, ...row },
+    }))
+    const { page, pageSize } = this.#page
+    this.#rows = [...this.#rows, ...placed]
+      .sort((a, b) => (a.place < b.place ? -1 : Number(a.place > b.place)))
+      .slice(0, page * pageSize)
+  }
+
+  lacks(unanswered: Unanswered): void {
+    this.#unanswered.push(unanswered)
+  }
+
+  get document(): object {
+    const { page, pageSize } = this.#page
+    const common = {
+      kind: 'FleetView',
+      apiVersion: 'views.watchglass.dev/v1',
+      // They answer in any order.
+      clusters: this.#clusters.toSorted(byName),
+      unanswered: this.#unanswered.toSorted(byName),
+      total: this.#total,
+      matched: this.#matched,
+    }
+    if (this.#by !== undefined) {
+      const groups = [...this.#groups.values()].sort(
+        (a, b) =>
+          b.count - a.count || (JSON.stringify(a.values) < JSON.stringify(b.values) ? -1 : 1),
+      )
+      return { ...common, by: this.#by, groups }
+    }
+    const from = (page - 1) * pageSize
+    const rows = this.#rows.slice(from).map(({ row }) => row)
+    const remaining = Math.max(0, this.#matched - from - rows.length)
+    return { ...common, columns: this.#columns ?? [], remaining, page, pageSize, rows }
+  }
+
+  /** Compares as the row sorts. */
+  #place(cluster: string, row: ClusterRow, columns: NonNullable<ClusterView['columns']>): string {
+    let place = ''
+    for (const word of this.#page.sort === '' ? [] : this.#page.sort.split(',')) {
+      const id = word.replace(/^-/, '')
+      const at = columns.findIndex(column => column.id === id)
+      const column = columns[at]
+      if (column === undefined) continue
+      place += this.#placeOf(column.kind, row.cells[at] ?? null, word.startsWith('-'))
+    }
+    return `${place}${row.namespace ?? ''}\0${row.name}\0${cluster}`
+  }
+}
