@@ -45,6 +45,8 @@ import { serverChecks } from './server-checks.ts'
 import { ServiceNumbers, type ServiceRangeOptions } from './service-numbers.ts'
 import { createWriteStore } from './write-store.ts'
 
+export { isForFreshCluster } from './fresh/fresh-cluster.ts'
+
 export interface WriteSide {
   readonly answer: AnswerFromCluster
   /** Undefined where no webhooks are called. */

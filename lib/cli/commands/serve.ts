@@ -21,7 +21,7 @@ import { replayPlanOf, startReplay } from './recordings/replay-plan.ts'
 import type { WorkersOptions } from '@watchglass/workers'
 import { workerScript } from './program.ts'
 import type { WorkerOptions } from './worker-options.ts'
-import { type ServePlan, startPlan } from './plan/serve-plan.ts'
+import { basicsOf, type ServePlan, startPlan } from './plan/serve-plan.ts'
 import { untilAborted } from './until-aborted.ts'
 import { progressOnStderr } from './progress.ts'
 import { load } from '../compose/loaded-code.ts'
@@ -68,10 +68,11 @@ export async function serve(context: CommandContext): Promise<number> {
       )
     } else {
       const connection = etcdConnection(values)
-      await inEtcd(context, connection, etcd => {
+      await inEtcd(context, connection, async etcd => {
         const { onRenewed } = etcd
+        const writes = await withBasics(context, plan, etcd)
         const replica = etcdListen && { listen: etcdListen, connection, onRenewed }
-        return serveApi(context, withAttached(plan, { workers, replica }), etcd)
+        return serveApi(context, withAttached(plan, { ...writes, workers, replica }), etcd)
       })
     }
   } finally {
@@ -132,6 +133,29 @@ export async function whileServing<T>(
 function withAttached(plan: ServePlan, more: Partial<AttachedOptions>): ServePlan {
   return { ...plan, options: { ...plan.options, attached: { ...plan.options.attached, ...more } } }
 }
+
+/** The writes into an etcd that is empty, or was when this server came to it first: they begin with
+ *  what every cluster has. */
+async function withBasics(
+  { values, signal, logger }: CommandContext,
+  { prefix, options }: ServePlan,
+  { client }: MirroredEtcd,
+): Promise<Pick<AttachedOptions, 'writes'>> {
+  const writes = options.attached?.writes
+  if (writes === undefined || client === undefined) return {}
+  const { isForFreshCluster } = await load.writeSide()
+  try {
+    const soon = AbortSignal.any([signal, AbortSignal.timeout(freshMs)])
+    if (!(await isForFreshCluster(client, prefix, soon))) return {}
+  } catch (error) {
+    const { message: reason } = CacheError.from(error, 'source_failed')
+    logger.warn('whether etcd is empty is not known: nothing is made in it', { reason })
+    return {}
+  }
+  return { writes: { ...writes, basics: await basicsOf(values) } }
+}
+
+const freshMs = 10_000
 
 /** Workers, unless one thread does all. */
 async function workersFor(values: OptionValues): Promise<WorkersOptions | undefined> {

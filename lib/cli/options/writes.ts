@@ -26,7 +26,7 @@ const webhookNeeds: OptionRule = { that: takesWrites, because: 'add --writable' 
 
 export const writableOption: Option = {
   name: 'writable',
-  help: 'Takes writes and does them in etcd as kube-apiserver would. On for the embedded etcd; for a given --etcd it must be asked for, since nothing guards it. Not with --upstream, which does the writes.',
+  help: 'Takes writes and does them in etcd as kube-apiserver would. On for the embedded etcd; for a given --etcd it must be asked for, since nothing guards it; an empty one gets the first objects of a cluster: namespaces, roles, the Service kubernetes. Not with --upstream, which does the writes.',
   excludes: [
     { that: given('read-only'), says: 'and --read-only exclude each other' },
     { that: given('upstream'), because: 'the upstream does the writes' },

@@ -9,8 +9,11 @@ import {
   keyFromText,
   type Logger,
   NotExact,
+  prefixRange,
   repeat,
+  singleKey,
 } from '@watchglass/base'
+import type { Client } from '@watchglass/etcd'
 import { jsonFromStored, protobufFromJson } from '@watchglass/codec'
 import type { ApiState, Resource } from '@watchglass/kube'
 import { microTimeText } from '@watchglass/go'
@@ -19,7 +22,7 @@ import type { ApiPlace } from '../runtime/cluster-api.ts'
 import type { NamespaceBasics } from '../housekeeping/namespace-basics.ts'
 import type { Keyspace } from '@watchglass/store'
 import type { WriteStore } from '@watchglass/writes'
-import { advertisedHost, type NewObject, ownObjects } from './own-objects.ts'
+import { advertisedHost, type NewObject, ownObjects, serverName } from './own-objects.ts'
 import { usualClusterIpRange } from '../address-range.ts'
 import { storedObjects } from './stored-objects.ts'
 
@@ -138,6 +141,20 @@ export class FreshCluster {
     const now = microTimeText(clock.wallMs())
     return ownObjects({ address, advertised, clusterIpRange, holder: this.#holder, now })
   }
+}
+
+/** Whether an etcd is to have the first objects of a cluster: nothing is in it, or this server has
+ *  made them before. One that another API server has filled stays as it is. */
+export async function isForFreshCluster(
+  client: Pick<Client, 'range'>,
+  prefix: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const range = prefixRange(keyFromText(`${prefix}/`))
+  const { entries } = await client.range({ range, limit: 1 }, signal)
+  if (entries.length === 0) return true
+  const lease = singleKey(keyFromText(`${prefix}/leases/kube-system/${serverName}`))
+  return (await client.range({ range: lease }, signal)).entries.length > 0
 }
 
 /** The stored ServiceCIDR with another range. */

@@ -32,7 +32,7 @@ export interface OwnFacts {
 
 /** The identity of this server, equal after a restart: 26 letters of a hash, as of a host's
  *  name. */
-const serverName = 'apiserver-watchglass2222222222222222'
+export const serverName = 'apiserver-watchglass2222222222222222'
 const hostname = 'watchglass'
 
 const leaseSeconds = 3600

@@ -176,7 +176,7 @@ async function writesOf(values: OptionValues): Promise<WriteSideOptions | undefi
 
 /** By which pods would know the server: the last certificate of its file. A server without TLS has
  *  none, and pods get one that has signed nothing, since programs read the file. */
-async function basicsOf(values: OptionValues): Promise<ClusterBasics> {
+export async function basicsOf(values: OptionValues): Promise<ClusterBasics> {
   const own = fileOf(values, 'tls-cert')?.toString()
   const last = own?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)?.at(-1)
   if (last !== undefined) return { rootAuthority: `${last}\n` }
