@@ -53,6 +53,7 @@ export class Outage {
   failed(reason: string, fields: LogFields = {}): void {
     const { clock, logger, begins, isUrgent = false, toldAfterMs = 0 } = this.#options
     const nowMs = clock.monotonicMs()
+    // oxlint-disable-next-line no-restricted-globals -- the time is the given clock's
     const since = this.#failing?.since ?? new Date(clock.wallMs()).toISOString()
     const failing = (this.#failing ??= { reason, since, sinceMs: nowMs })
     failing.reason = reason

@@ -80,8 +80,8 @@ for (const [name, { permissions, jobs, on }] of workflows) {
       if (isPublishing && name === 'release.yml') t.equal(rest.environment, 'release', job)
       for (const { uses, run = '', with: given = {} } of rest.steps) {
         if (uses !== undefined) t.match(uses, /^[\w.-]+\/[\w./-]+@[0-9a-f]{40}$/)
-        if (uses?.startsWith('actions/checkout@') === true)
-          t.equal(given['persist-credentials'], false)
+        const isCheckout = uses?.startsWith('actions/checkout@') === true
+        if (isCheckout) t.equal(given['persist-credentials'], false)
         t.notMatch(run, '${{', 'inputs come by the environment, never into a script')
         for (const [, script = ''] of run.matchAll(/\bnpm run (?:--silent )?([\w:-]+)/g)) {
           t.ok(script in manifest.scripts, `npm run ${script}`)
