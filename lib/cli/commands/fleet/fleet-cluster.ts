@@ -76,7 +76,7 @@ export class FleetCluster {
     return this.#state
   }
 
-  /** Why it cannot be served; undefined if it can. For operators. */
+  /** The reason that it cannot be served, for operators; undefined if it can. */
   get problem(): string | undefined {
     return this.#problem
   }
@@ -297,7 +297,7 @@ export class FleetCluster {
     this.#refuseWaiting()
   }
 
-  /** Its data does not fit into its own memory budget. */
+  /** The data does not fit into the own memory budget of the cluster. */
   #refused(open: OpenCluster, refusal: CacheError): void {
     if (this.#open !== open) return
     this.#forget(open)

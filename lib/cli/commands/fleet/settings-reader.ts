@@ -15,7 +15,7 @@ import { type ClusterSettings, settingsOf } from './cluster-settings.ts'
 /** The settings of now. */
 export interface ReadSettings {
   readonly clusters: readonly ClusterSettings[]
-  /** Why clusters are not among them. */
+  /** The reasons that clusters are not among them. */
   readonly problems: readonly SettingsProblem[]
 }
 
