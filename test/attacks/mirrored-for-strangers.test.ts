@@ -49,6 +49,10 @@ t.test('only a caller whom the upstream answers has a resource mirrored', async 
   t.equal((await ask(port, { path: secrets })).status, 401)
   t.equal((await ask(port, { path: `${secrets}?watch=1` })).status, 401)
   t.equal((await ask(port, { path: secrets, headers: reader })).status, 403)
+  for (const headers of [{}, reader]) {
+    t.equal((await ask(port, { path: `/views${secrets}`, headers })).status, 503)
+    t.equal((await ask(port, { path: `/views${secrets}?watch=1`, headers })).status, 503)
+  }
   const originOfMaps = async (): Promise<string> =>
     originOf(await ask(port, { path: maps, headers: reader }))
   while (!(await originOfMaps()).startsWith('mirror')) await moment()

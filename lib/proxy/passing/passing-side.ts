@@ -74,6 +74,10 @@ export class PassingSide implements UpstreamSide {
     return isOfVersion && (this.obeys('zippedStreams', resource, mediaType) ?? true)
   }
 
+  lacked(route: ResourceRoute): void {
+    this.#services.proxy.onLacked?.(route)
+  }
+
   noteInexact(keyspace: Key, key: Key, revision: Revision): void {
     this.#services.proxy.inexact.note(keyspace, key, revision)
   }

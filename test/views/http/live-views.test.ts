@@ -1,6 +1,7 @@
 /** Live views of a whole service, over each transport. */
 
 import { createHash } from 'node:crypto'
+import * as http2 from 'node:http2'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { keyFromText, singleKey } from '../../../lib/base/keys.ts'
@@ -72,6 +73,26 @@ t.test('counts are live, too', async t => {
       { values: ['1'], count: 1 },
     ],
   })
+})
+
+t.test('a live view over HTTP/2', async t => {
+  const served = await start(t)
+  const session = http2.connect(`http://127.0.0.1:${served.service.port}`)
+  t.teardown(() => session.destroy())
+  const stream = session.request({ ':path': path })
+  let text = ''
+  for await (const piece of stream as AsyncIterable<Buffer>) {
+    const had = text.includes('"type":"PAGE"')
+    text += piece.toString()
+    if (!had && text.includes('"type":"PAGE"')) await remove(served, 'b')
+    if (text.includes('"type":"CHANGE"')) break
+  }
+  const [page, change] = text
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as object)
+  t.match(page, { type: 'PAGE', total: 3 })
+  t.match(change, { type: 'CHANGE', left: ['uid-b'], rows: [{ index: 1, row: { name: 'e' } }] })
 })
 
 t.test('server-sent events', async t => {

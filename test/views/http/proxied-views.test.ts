@@ -5,6 +5,7 @@ import t from 'tap'
 import type { HttpAnswer } from '../../support/http/served.ts'
 import { createGuard } from '../../support/upstream/guard.ts'
 import { answeredHere, configMap, originOf, startProxied } from '../../support/upstream/proxied.ts'
+import { moment } from '../../support/http/moment.ts'
 import { identity } from '../../support/upstream/reviews.ts'
 import type { Binding } from '../../support/upstream/rules.ts'
 
@@ -91,4 +92,30 @@ t.test('an upstream decides who may view what, and is asked nothing else', async
     asked.filter(url => url.includes('/views')),
     [],
   )
+})
+
+t.test('a resource that is mirrored on demand is mirrored for its first view', async t => {
+  const { upstream, get } = await startProxied(t, {
+    access: { mode: 'delegate' },
+    token: async () => 'ours',
+    objects: [['/api/v1/namespaces/a/configmaps', configMap('x', '1')]],
+    service: { source: { isWantedAtStart: () => false } },
+  })
+  upstream.before = createGuard({
+    users,
+    bindings: () => [
+      { subjects: ['watchglass'], namespace: '', rules: everything },
+      { subjects: ['alice'], namespace: 'a', rules: [everything[0]!] },
+    ],
+  })
+  const headers = { authorization: 'Bearer alice' }
+  const path = '/views/api/v1/namespaces/a/configmaps'
+  let answer = await get(path, headers)
+  t.match(json(answer), { code: 503, message: /at the moment: (?:not-ready|not-listed|version)$/ })
+  while (answer.status !== 200) {
+    await moment()
+    answer = await get(path, headers)
+  }
+  t.match(json(answer), { total: 1 })
+  t.equal((await get('/views/api/v1/namespaces/b/secrets', headers)).status, 403)
 })

@@ -10,6 +10,7 @@ import {
   type DecisionPolicy,
   internalError,
   methodNotAllowed,
+  type PassReason,
   KnownRequest,
   RecentRequests,
   type RequestTarget,
@@ -146,7 +147,7 @@ async function finish(
   try {
     const reason = await answer
     if (reason === undefined) return end(context, options)
-    if (context.view !== undefined) context.reply.status(viewNotHere(reason, context.known.route))
+    if (context.view !== undefined) refuseView(context, reason, options)
     else {
       context.trace?.stage('pass')
       await options.upstream?.pass(context, reason)
@@ -272,6 +273,7 @@ function follow(context: RequestContext, decision: Decision, options: ApiOptions
       if (route.type === 'discovery') return answerDiscovery(context, route, options)
       return route.type === 'path' ? answerPath(context, route.path, options) : undefined
     case 'refuse':
+      noteLacked(context, options)
       return reply.status(decision.status)
     case 'unknown':
       return reply.text(404, unknownPathText)
@@ -344,6 +346,29 @@ function answerFromMirror(
     }
     return reason
   })
+}
+
+/** Refuses a view that nobody can answer now. */
+function refuseView(context: RequestContext, reason: PassReason, options: ApiOptions): void {
+  if (reason === 'not-ready') haveMirrored(context, options)
+  context.reply.status(viewNotHere(reason, context.known.route))
+}
+
+/** Has a resource mirrored whose view was refused because it is not. */
+function noteLacked(context: RequestContext, options: ApiOptions): void {
+  const { view, known, request } = context
+  if (view === undefined || options.upstream === undefined) return
+  const decision = known.decide(request, '', options.upstream.policy)
+  if (decision.type === 'pass' && decision.reason === 'not-ready') haveMirrored(context, options)
+}
+
+/** Has a resource mirrored for somebody who may list it. A list would pass meanwhile, and the
+ *  upstream would say whether its sender may; without anybody who says so, a stranger could have
+ *  everything mirrored. */
+function haveMirrored({ known: { route } }: RequestContext, options: ApiOptions): void {
+  const { upstream, authorizer } = options
+  const isAllowed = authorizer !== undefined || upstream?.policy.isOneUser === true
+  if (isAllowed && route.type === 'resource') upstream?.lacked(route)
 }
 
 async function answerViewsDocument(

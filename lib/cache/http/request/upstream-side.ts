@@ -68,6 +68,8 @@ export interface UpstreamSide {
   /** Whether streaming lists are compressed, as servers of the version do if it is
    *  `isOfVersion`. */
   zipsStreams(resource: Resource, mediaType: MediaType, isOfVersion: boolean): boolean
+  /** Somebody who may list a resource has asked for a view of it, and it is not mirrored yet. */
+  lacked(route: ResourceRoute): void
   /** Notes an event that cannot be shown exactly. */
   noteInexact(keyspace: Key, key: Key, revision: Revision): void
   /** The frame of an event that is not shown from here, in the upstream's own bytes. `later` while

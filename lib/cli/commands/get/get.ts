@@ -137,6 +137,8 @@ async function follow(
   form: Form,
   signal: AbortSignal,
 ): Promise<void> {
+  // Waits until the resource is mirrored.
+  await server.get(path.replace('watch=1', 'watch=0'))
   let view: ViewDocument | undefined
   for await (const line of linesIn(server.stream(path), lineMaxBytes)) {
     if (form === 'json') process.stdout.write(`${line}\n`)

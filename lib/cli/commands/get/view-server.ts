@@ -1,7 +1,7 @@
 /** The server that `watchglass get` asks: where it is, and as whom. */
 
 import { PassThrough } from 'node:stream'
-import { CacheError, type Logger } from '@watchglass/base'
+import { CacheError, type Logger, sleep } from '@watchglass/base'
 import { systemClock } from '@watchglass/cache'
 import { KubeconfigAccess, nodeSystem } from '@watchglass/kubeconfig'
 import type { BalancedUpstream } from '@watchglass/proxy'
@@ -17,6 +17,10 @@ export interface ViewServerOptions {
 
 /** A document is not longer: 1000 rows with their objects. */
 const answerMaxBytes = 256 * 1024 * 1024
+
+/** Tries of a read: `watchglass proxy` mirrors a resource when it is first read. */
+const triesMax = 10
+const retryMaxSeconds = 5
 
 export class ViewServer {
   /** The namespace of the kubeconfig's context. */
@@ -67,15 +71,28 @@ export class ViewServer {
     return new ViewServer(upstream, { namespace, signal, stop: () => access.stop() })
   }
 
-  /** The document at a path. Fails with the message of a refusal. */
+  /** The document at a path. A server that is not ready, or busy, is asked again a few times. Fails
+   *  with the message of a refusal. */
   async get(path: string, accept = 'application/json'): Promise<unknown> {
-    const { code, body } = await this.#upstream.call(
-      { method: 'GET', path, headers: { accept }, maxBytes: answerMaxBytes, signal: this.#signal },
-      'ourselves',
-    )
-    const text = Buffer.from(body).toString()
-    if (code !== 200) throw refusalOf(code, text, path)
-    return JSON.parse(text)
+    for (let tries = 1; ; tries++) {
+      const { code, headers, body } = await this.#upstream.call(
+        {
+          method: 'GET',
+          path,
+          headers: { accept },
+          maxBytes: answerMaxBytes,
+          signal: this.#signal,
+        },
+        'ourselves',
+      )
+      const text = Buffer.from(body).toString()
+      if (code === 200) return JSON.parse(text)
+      const seconds = Number(headers['retry-after'])
+      if (!(seconds >= 0 && seconds <= retryMaxSeconds) || tries === triesMax) {
+        throw refusalOf(code, text, path)
+      }
+      await sleep(systemClock, seconds * 1000, this.#signal)
+    }
   }
 
   /** The pieces of an answer that goes on, until the server or the signal ends it. Fails as `get`
