@@ -1,6 +1,7 @@
 import t from 'tap'
 import { keyFromText } from '../../lib/base/keys.ts'
 import { revision } from '../../lib/base/revision.ts'
+import { firstAddress } from '../../lib/simulator/address-range.ts'
 import { ServiceRanges } from '../../lib/simulator/service-ranges.ts'
 import { KeyValue, noLease } from '../../lib/store/event.ts'
 import { startSimulatedCluster } from '../support/http/simulated-cluster.ts'
@@ -62,4 +63,12 @@ t.test('a Service asks for an address out of range in vain, as of kube-apiserver
   )
   t.equal((await send('POST', path, service('a', '10.96.7.7'))).code, 201)
   t.match((await send('POST', path, service('b'))).spec?.clusterIP, /^10\.\d+\.\d+\.\d+$/)
+})
+
+t.test('a range that the server was told counts where none is stored', async t => {
+  const told = new ServiceRanges(keyFromText('/r/servicecidrs/'), () => [], '10.7.0.0/24')
+  t.ok(told.contains('10.7.0.9'))
+  t.notOk(told.contains('10.96.0.9'))
+  t.match(told.placed('10.96.4.4'), /^10\.7\.0\./)
+  t.equal(firstAddress('10.7.0.0/24'), '10.7.0.1')
 })
