@@ -26,7 +26,7 @@ interface StoredPod {
 /** Pods that change, in turn: each restarts, and is as it was again the next time. */
 const changedMax = 2_000
 /** One of so many changes deletes a pod, or makes it again. */
-const deletedEvery = 20
+const deletedEvery = 50
 
 giveCollectorRoom()
 const scheduler = createDirectScheduler()

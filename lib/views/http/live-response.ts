@@ -42,8 +42,11 @@ import { carriedDocument, carriedPieces, type LiveCarriage } from './live-carria
 import { tooManyGroups } from './refusals.ts'
 
 /** The least time between two documents of changes: a person sees no more, and what changes twice
- *  in it is written once. */
+ *  in it is written once. It is the longer one after some documents without a rest in between:
+ *  rows that move all the time are not read. */
 const tellEveryMs = 100
+const tellBusyEveryMs = 500
+const restlessDocuments = 10
 
 /** The longest delay that a timer takes. */
 const timerMaxMs = 2 ** 31 - 1
@@ -72,6 +75,9 @@ export class LiveResponse implements RegisteredWatch {
   #isDirty = false
   #cancelDue: CancelTimer | undefined = undefined
   #toldMs = Number.NEGATIVE_INFINITY
+  /** The documents that were written one after the other, as soon as they might be. */
+  #restless = 0
+  #writtenMs = Number.NEGATIVE_INFINITY
   /** A part of a document was sent. */
   #isWithin = false
   #isLetGo = false
@@ -149,7 +155,7 @@ export class LiveResponse implements RegisteredWatch {
   #plan(): void {
     if (this.#state !== 'idle') return
     const { clock, view } = this.#options
-    const soonMs = Math.max(0, this.#toldMs + tellEveryMs - clock.monotonicMs())
+    const soonMs = Math.max(0, this.#toldMs + this.#everyMs() - clock.monotonicMs())
     const waitMs = this.#isDirty ? soonMs : Math.max(soonMs, view.dueAtMs - clock.wallMs())
     this.#cancelDue?.()
     this.#cancelDue = undefined
@@ -176,8 +182,10 @@ export class LiveResponse implements RegisteredWatch {
     if (this.#state !== 'idle') return
     this.#state = 'telling'
     this.#isDirty = false
+    let hasWritten = false
     try {
       const pieces = await make()
+      hasWritten = pieces !== undefined
       const problem = pieces && (await this.#write(pieces))
       if (problem !== undefined) this.#fail(notExactly(resource, problem), 'inexact')
     } catch (error) {
@@ -185,11 +193,21 @@ export class LiveResponse implements RegisteredWatch {
       this.#fail(error, 'inexact')
     }
     this.#toldMs = clock.monotonicMs()
+    if (hasWritten) this.#written(this.#toldMs)
     if (this.#isEnded()) this.#letGo()
     else {
       this.#state = 'idle'
       this.#plan()
     }
+  }
+
+  #written(nowMs: number): void {
+    this.#restless = nowMs - this.#writtenMs < 2 * this.#everyMs() ? this.#restless + 1 : 0
+    this.#writtenMs = nowMs
+  }
+
+  #everyMs(): number {
+    return this.#restless < restlessDocuments ? tellEveryMs : tellBusyEveryMs
   }
 
   /** A method, since the compiler takes the state for what it was before something was awaited. */
