@@ -185,7 +185,7 @@ async function measure(tiers: Tiers, scale: Scale): Promise<Figures> {
   }
 }
 
-/** What was counted, and the events that a busy machine brings later. */
+/** The count of a tier, with the events that a busy machine brings later. */
 async function withLate(
   { watchers }: Tier,
   seen: CountReport,
