@@ -15,5 +15,5 @@ if (!existsSync(eleventy)) {
 const options = ['--config=deploy/site/eleventy.config.mjs', '--quiet']
 execFileSync(process.execPath, [eleventy, ...options], { stdio: 'inherit' })
 process.stdout.write(
-  `the pages are in .cache/site: open ${pathToFileURL(resolve('.cache/site/index.html'))}\n`,
+  `the pages are in .cache/site: open ${pathToFileURL(resolve('.cache/site/index.html')).href}\n`,
 )
