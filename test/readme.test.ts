@@ -18,15 +18,17 @@ const documents = [
   ...readdirSync('lib', { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('README.md'))
     .map(name => `lib/${name}`),
-  ...readdirSync('deploy')
-    .filter(name => name.endsWith('.md'))
-    .map(name => `deploy/${name}`),
+  ...['deploy', 'docs'].flatMap(folder =>
+    readdirSync(folder)
+      .filter(name => name.endsWith('.md'))
+      .map(name => `${folder}/${name}`),
+  ),
 ]
 
 const textOf = (file: string): string => readFileSync(file, 'utf8')
 
-t.test('deploy/OPTIONS.md has the options of the program', async t => {
-  const options = textOf('deploy/OPTIONS.md')
+t.test('docs/OPTIONS.md has the options of the program', async t => {
+  const options = textOf('docs/OPTIONS.md')
   const writer = 'node dist/test/support/program/write-options.js'
   t.equal(options, optionsDocument(), `${writer} writes it`)
   for (const { name } of commands.serve.options) t.ok(options.includes(`--${name}`), name)
@@ -47,8 +49,8 @@ t.test('the man page has the options of the program, and man reads it', async t 
   for (const { name } of commands.serve.options) t.ok(stdout.includes(`--${name}`), name)
 })
 
-t.test('deploy/METRICS.md has the metrics of the program', async t => {
-  const text = textOf('deploy/METRICS.md')
+t.test('docs/METRICS.md has the metrics of the program', async t => {
+  const text = textOf('docs/METRICS.md')
   const writer = 'node dist/test/support/program/write-options.js'
   t.equal(text, await metricsDocument(), `${writer} writes it`)
   const files = readdirSync('lib/cache/ops', { recursive: true, encoding: 'utf8' })

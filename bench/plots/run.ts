@@ -1,5 +1,5 @@
 /** `npm run plots`: makes the plots in bench/results from the results there, and the tables of
- *  deploy/SIZING.md. `npm run fix` aligns those. */
+ *  docs/SIZING.md. `npm run fix` aligns those. */
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { BenchTable } from '../bench.ts'
@@ -15,7 +15,7 @@ for (const [name, svg] of plotsOf(results)) {
   writeFileSync(`${folder}/${name}`, svg)
   process.stdout.write(`${folder}/${name}\n`)
 }
-const page = 'deploy/SIZING.md'
+const page = 'docs/SIZING.md'
 const sizing = JSON.parse(readFileSync(`${folder}/sizing.json`, 'utf8')) as {
   readonly tables: readonly BenchTable[]
 }

@@ -1,4 +1,4 @@
-/** The tables of this bench, and the formula of deploy/SIZING.md, which each row must fit. */
+/** The tables of this bench, and the formula of docs/SIZING.md, which each row must fit. */
 
 import type { BenchTable, Floor } from '../bench.ts'
 import type { RowReport } from './row.ts'

@@ -1,4 +1,4 @@
-/** Memory and processor that the program needs for so many objects: the rows of deploy/SIZING.md,
+/** Memory and processor that the program needs for so many objects: the rows of docs/SIZING.md,
  *  against a real etcd. `npm run bench -- sizing 100,000` measures those rows that have the word in
  *  their name. */
 

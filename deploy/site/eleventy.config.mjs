@@ -1,5 +1,5 @@
 /** The site: `npm run docs` writes it to .cache/site, as plain pages that also work from a folder,
- *  without a server. The build fails when a link leads nowhere, or when a document of deploy/ has no
+ *  without a server. The build fails when a link leads nowhere, or when a document of docs/ has no
  *  page. Eleventy was chosen in November 2026: 117 packages and 23 MB, plain HTML that opens from a folder, and a search of ours
  *  in 50 lines. VitePress (125 packages, 102 MB) and Astro Starlight (264, 183 MB) need a server to be looked at. */
 
@@ -11,9 +11,9 @@ const documents = menu.flatMap(({ pages }) => pages)
 
 // oxlint-disable-next-line import/no-default-export -- Eleventy takes nothing else.
 export default function site(config) {
-  const missing = readdirSync('deploy')
-    .filter(name => name.endsWith('.md') && !documents.includes(`deploy/${name}`))
-    .map(name => `deploy/${name}`)
+  const missing = readdirSync('docs')
+    .filter(name => name.endsWith('.md') && !documents.includes(`docs/${name}`))
+    .map(name => `docs/${name}`)
   if (missing.length > 0) {
     throw new Error(`deploy/site/pages.mjs does not name ${missing.join(', ')}`)
   }

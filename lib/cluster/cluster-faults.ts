@@ -1,5 +1,5 @@
 /** The faults that requests to a cluster meet on purpose, switched while it runs. A rule is what
- *  `--fault` takes: `error,code=429,verb=list`; deploy/LOADTEST.md of the program has all. */
+ *  `--fault` takes: `error,code=429,verb=list`; docs/LOADTEST.md of the program has all. */
 
 /** A rule that is active, and how often a request has met it. */
 export interface MetFault {

@@ -40,9 +40,9 @@ t.test('figures have three digits that count', async t => {
 })
 
 t.test(
-  'deploy/SIZING.md has the rows that were measured, and the formula that fits them',
+  'docs/SIZING.md has the rows that were measured, and the formula that fits them',
   async t => {
-    const page = readFileSync('deploy/SIZING.md', 'utf8')
+    const page = readFileSync('docs/SIZING.md', 'utf8')
     const { tables, floors } = JSON.parse(
       readFileSync(`${folder}/sizing.json`, 'utf8'),
     ) as SavedResult

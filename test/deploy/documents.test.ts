@@ -27,8 +27,8 @@ const sources = readdirSync('lib', { recursive: true, encoding: 'utf8' })
   )
   .join('\n')
 
-t.test('messages that deploy/TROUBLESHOOTING.md quotes are those of the program', async t => {
-  const text = textOf('deploy/TROUBLESHOOTING.md')
+t.test('messages that docs/TROUBLESHOOTING.md quotes are those of the program', async t => {
+  const text = textOf('docs/TROUBLESHOOTING.md')
   const quoted = ['In a client', 'In the log'].flatMap(heading =>
     rowsBelow(text, heading).flatMap(([, said = '']) => /^`([^`]+)`/.exec(said)?.[1] ?? []),
   )
@@ -37,20 +37,20 @@ t.test('messages that deploy/TROUBLESHOOTING.md quotes are those of the program'
 })
 
 t.test('metrics and reasons that pages name exist', async t => {
-  const metrics = textOf('deploy/METRICS.md')
+  const metrics = textOf('docs/METRICS.md')
   for (const page of ['TROUBLESHOOTING', 'UPGRADE', 'ETCD', 'START']) {
-    for (const [name] of textOf(`deploy/${page}.md`).matchAll(/\bwatchglass_[a-z_]+/g)) {
+    for (const [name] of textOf(`docs/${page}.md`).matchAll(/\bwatchglass_[a-z_]+/g)) {
       t.ok(metrics.includes(`\`${name}\``), `${page}: ${name}`)
     }
   }
-  const proxy = textOf('deploy/PROXY.md')
-  const reasons = rowsBelow(textOf('deploy/TROUBLESHOOTING.md'), 'In a header: why it passes')
+  const proxy = textOf('docs/PROXY.md')
+  const reasons = rowsBelow(textOf('docs/TROUBLESHOOTING.md'), 'In a header: why it passes')
   t.ok(reasons.length > 4)
   for (const [, reason = ''] of reasons) t.ok(proxy.includes(reason), reason)
 })
 
 t.test('each guarantee names tests that are there', async t => {
-  const text = textOf('deploy/GUARANTEES.md')
+  const text = textOf('docs/GUARANTEES.md')
   const rows = text
     .split('\n')
     .filter(line => /^\| [A-Z`]/.test(line))
@@ -66,7 +66,7 @@ t.test('each guarantee names tests that are there', async t => {
 t.test('commands of the pages have options that exist', async t => {
   const isCommand = (name: string): name is CommandName => name in commands
   for (const page of ['START', 'TESTING', 'TROUBLESHOOTING', 'UPGRADE', 'ETCD', 'LOADTEST']) {
-    const blocks = textOf(`deploy/${page}.md`).matchAll(/```sh\n(.*?)```/gs)
+    const blocks = textOf(`docs/${page}.md`).matchAll(/```sh\n(.*?)```/gs)
     const lines = [...blocks].flatMap(([, block = '']) => block.replaceAll('\\\n', '').split('\n'))
     for (const line of lines) {
       const [, name = '', rest = ''] = /^(?:watchglass|node \.) ([a-z]+)(.*)/.exec(line) ?? []
@@ -81,8 +81,8 @@ t.test('commands of the pages have options that exist', async t => {
   }
 })
 
-t.test('deploy/START.md has at most five commands for each kind of user', async t => {
-  const sections = textOf('deploy/START.md').split('\n## ').slice(1)
+t.test('docs/START.md has at most five commands for each kind of user', async t => {
+  const sections = textOf('docs/START.md').split('\n## ').slice(1)
   t.equal(sections.length, 6)
   for (const section of sections) {
     const [, block = ''] = /```sh\n(.*?)```/s.exec(section) ?? []

@@ -143,7 +143,7 @@ t.test('an account that compares lists may compare gets, too', async t => {
 })
 
 t.test('the worked example of the sidecar can be read', async t => {
-  const text = readFileSync('deploy/SIDECAR.md', 'utf8')
+  const text = readFileSync('docs/SIDECAR.md', 'utf8')
   const [, yaml = ''] = /```yaml\n([^`]+)```/.exec(text) ?? []
   const [list] = parseAllDocuments(yaml).map(document => document.toJS() as unknown[])
   t.equal(list?.map(configuredResource).length, 1)

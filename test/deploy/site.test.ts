@@ -15,7 +15,7 @@ t.test('each document is a page, and the search finds its sections', { skip }, a
   execFileSync(process.execPath, [eleventy, ...config], { stdio: 'pipe' })
   const page = (path: string): string => readFileSync(join(folder, path), 'utf8')
   t.match(page('index.html'), /<h1 id="watchglass">Watchglass<\/h1>/)
-  t.match(page('deploy/START.html'), /<a href="PROXY\.html">/)
+  t.match(page('docs/START.html'), /<a href="PROXY\.html">/)
   t.match(page('lib/simulator/index.html'), /<script defer src="\.\.\/\.\.\/search\.js"/)
   t.match(page('deploy/helm/watchglass/index.html'), '{{- include', 'braces are no template')
   t.ok(existsSync(join(folder, 'deploy/alerts.yaml')), 'files that are linked come along')

@@ -79,7 +79,7 @@ t.test('a controller converges under faults, and its view equals the store', asy
   }
 })
 
-t.test('the examples of deploy/LOADTEST.md run', async t => {
+t.test('the examples of docs/LOADTEST.md run', async t => {
   const { address } = await startProgram(t, [
     '--generate',
     'namespaces=5,pods=60,deployments=10,nodes=3',

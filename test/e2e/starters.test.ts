@@ -170,12 +170,12 @@ t.test('the compose file starts a server that its kubeconfig leads to', async t 
   t.match({ code, said }, { code: 0, said: /0 failed/ })
 })
 
-t.test('the walk of deploy/TESTING.md', async t => {
+t.test('the walk of docs/TESTING.md', async t => {
   if (run('kubectl', ['version', '--client']).code !== 0) {
     t.comment('there is no kubectl here')
     return
   }
-  const text = readFileSync('deploy/TESTING.md', 'utf8')
+  const text = readFileSync('docs/TESTING.md', 'utf8')
   const [, walk = ''] = /## A walk\n\n```sh\n(.*?)```/s.exec(text) ?? []
   const [first = '', ...lines] = walk.trim().split('\n')
   t.match(first, /^watchglass run .* -- sh$/)

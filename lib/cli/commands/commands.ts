@@ -1,4 +1,4 @@
-/** The command line as one table. `--help`, the parser and deploy/OPTIONS.md are made from it, so
+/** The command line as one table. `--help`, the parser and docs/OPTIONS.md are made from it, so
  *  that adding an option is adding a row. Each option has an environment variable: that of
  *  `--etcd-user` is `WATCHGLASS_ETCD_USER`. */
 

@@ -8,7 +8,7 @@ const needsClusters: readonly OptionRule[] = [{ that: given('clusters') }]
 const clustersOption: Option = {
   name: 'clusters',
   value: 'PATH',
-  help: 'Serves many clusters, each under /clusters/NAME/: a folder of kubeconfigs (the name of each file is that of its cluster), or a YAML file with a list of clusters and their options. Followed while the program runs. Other options count for all of them, with {cluster} for the name. deploy/CLUSTERS.md has all.',
+  help: 'Serves many clusters, each under /clusters/NAME/: a folder of kubeconfigs (the name of each file is that of its cluster), or a YAML file with a list of clusters and their options. Followed while the program runs. Other options count for all of them, with {cluster} for the name. docs/CLUSTERS.md has all.',
 }
 
 export const idleAfterOption: DefaultedOption<number> = {

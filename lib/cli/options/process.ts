@@ -55,7 +55,7 @@ export const faultOption: Option = {
   name: 'fault',
   value: 'RULE',
   many: true,
-  help: 'A fault that requests meet on purpose, to test clients: "latency,delay=200ms,verb=list", "error,code=429,share=10%", "watch-expired,after=100"; or that simulated nodes and pods meet: "node-down,every=5m,for=1m", "pod-crash,share=10%", "image-pull,image=nginx*". deploy/LOADTEST.md has all. Without --upstream only.',
+  help: 'A fault that requests meet on purpose, to test clients: "latency,delay=200ms,verb=list", "error,code=429,share=10%", "watch-expired,after=100"; or that simulated nodes and pods meet: "node-down,every=5m,for=1m", "pod-crash,share=10%", "image-pull,image=nginx*". docs/LOADTEST.md has all. Without --upstream only.',
   excludes: [
     {
       that: given('upstream'),

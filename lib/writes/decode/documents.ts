@@ -15,7 +15,7 @@ import { tooLarge } from '../refusals.ts'
 import { DecodeError } from './typed-decoder.ts'
 
 /** The bound of an object's names and values. The cost of a write grows with them, and some steps
- *  of a write are taken in one piece (deploy/SECURITY.md). An object of 1.5 MB, the most that etcd
+ *  of a write are taken in one piece (docs/SECURITY.md). An object of 1.5 MB, the most that etcd
  *  takes, has more only if they are shorter than four characters. */
 export const valuesMax = 200_000
 

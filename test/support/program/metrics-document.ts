@@ -1,4 +1,4 @@
-/** deploy/METRICS.md: every metric with its labels and help, out of the registry of the program. */
+/** docs/METRICS.md: every metric with its labels and help, out of the registry of the program. */
 
 import { Metrics } from '../../../lib/cache/ops/metrics.ts'
 import { ApiServerCounts } from '../../../lib/cache/ops/metrics/apiserver/apiserver-counts.ts'

@@ -1,4 +1,4 @@
-/** deploy/OPTIONS.md: the help of every command, made from the table that the program itself
+/** docs/OPTIONS.md: the help of every command, made from the table that the program itself
  *  reads. */
 
 import { commands } from '../../../lib/cli/commands/commands.ts'

@@ -1,4 +1,4 @@
-/** Writes what is made from the program's own tables: deploy/OPTIONS.md, deploy/METRICS.md,
+/** Writes what is made from the program's own tables: docs/OPTIONS.md, docs/METRICS.md,
  *  deploy/grafana and the man page: `node dist/test/support/program/write-options.js`. */
 
 import { writeFileSync } from 'node:fs'
@@ -8,8 +8,8 @@ import { metricsDocument } from './metrics-document.ts'
 import { optionsDocument } from './options-document.ts'
 
 writeFileSync('deploy/watchglass.1', manPage())
-writeFileSync('deploy/OPTIONS.md', optionsDocument())
-writeFileSync('deploy/METRICS.md', await metricsDocument())
+writeFileSync('docs/OPTIONS.md', optionsDocument())
+writeFileSync('docs/METRICS.md', await metricsDocument())
 for (const dashboard of dashboards) {
   writeFileSync(dashboardFile(dashboard), dashboardJson(dashboard))
 }

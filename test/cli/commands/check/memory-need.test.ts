@@ -6,9 +6,9 @@ import {
   sizeText,
 } from '../../../../lib/cli/commands/check/upstream/memory-need.ts'
 
-/** The rows of deploy/SIZING.md: a cluster, the memory of its objects, and with whole lists. */
+/** The rows of docs/SIZING.md: a cluster, the memory of its objects, and with whole lists. */
 function rows(): readonly (readonly string[])[] {
-  const text = readFileSync('deploy/SIZING.md', 'utf8')
+  const text = readFileSync('docs/SIZING.md', 'utf8')
   const lines = text.split('\n').filter(line => /^\| [\d,]+ nodes: /.test(line))
   return lines.map(line => line.split('|').map(cell => cell.trim()))
 }
@@ -20,7 +20,7 @@ function bytesIn(text = ''): number {
 
 const numberIn = (text: string): number => Number(text.replaceAll(',', ''))
 
-t.test('the rule is that of deploy/SIZING.md', async t => {
+t.test('the rule is that of docs/SIZING.md', async t => {
   t.equal(rows().length, 3)
   for (const [, cluster = '', alone, withLists] of rows()) {
     const [, pods = '', others = ''] =

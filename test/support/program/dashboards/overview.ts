@@ -88,7 +88,7 @@ const requests: Row = {
       title: 'Passed, by reason',
       kind: 'graph',
       unit: 'reqps',
-      description: 'deploy/PROXY.md explains the reasons.',
+      description: 'docs/PROXY.md explains the reasons.',
       queries: [['{{reason}}', rate('watchglass_passed_requests_total', 'reason')]],
     },
     {

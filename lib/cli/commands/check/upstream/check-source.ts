@@ -167,7 +167,7 @@ function partOf(what: string, resources: readonly DiscoveredResource[]): string[
   return resources.length === 0 ? [] : [`${what}: ${shownNames(resources.map(({ name }) => name))}`]
 }
 
-/** By the rule of deploy/SIZING.md. */
+/** By the rule of docs/SIZING.md. */
 function aboutMemory(
   resources: readonly SizedResource[],
   counted: CountedRequests | undefined,

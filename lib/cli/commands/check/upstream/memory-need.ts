@@ -1,4 +1,4 @@
-/** The memory that mirrored objects need, by the rule of deploy/SIZING.md. */
+/** The memory that mirrored objects need, by the rule of docs/SIZING.md. */
 
 import { defaultHistory, segmentsMaxBytes } from '@watchglass/cache'
 
