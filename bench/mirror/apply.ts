@@ -66,7 +66,7 @@ class CuttableWatches {
   #opened: (atMs: number) => void = () => {}
 
   constructor(inner: Client) {
-    this.client = Object.create(inner) as Client
+    this.client = Object.create(inner, { endpoints: { value: inner.endpoints } }) as Client
     this.client.range = (...args) => inner.range(...args)
     this.client.status = signal => inner.status(signal)
     this.client.watch = (request, sink) => this.#watch(inner, request, sink)

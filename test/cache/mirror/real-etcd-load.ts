@@ -266,7 +266,7 @@ class LaggingClient {
     inner: GrpcClient,
     { floor, onStale }: { floor: () => number; onStale: (revision: Revision) => void },
   ) {
-    const client = Object.create(inner) as Client
+    const client = Object.create(inner, { endpoints: { value: inner.endpoints } }) as Client
     client.range = async (request: RangeRequest, signal?: AbortSignal): Promise<RangeResponse> => {
       const known = floor()
       const response = await inner.range(request, signal)
