@@ -33,6 +33,10 @@ export interface TestClusterOptions {
   readonly disableAdmissionPlugins?: string | undefined
   /** `NAMESPACE/NAME=https://HOST:PORT` of a Service that webhook configurations name. */
   readonly webhookService?: string | readonly string[] | undefined
+  readonly serviceClusterIpRange?: string | undefined
+  readonly serviceNodePortRange?: string | undefined
+  /** Nodes take only pods whose requests they have left. */
+  readonly countRequests?: boolean | undefined
   readonly threads?: Text | undefined
   /** Leaves the temporary folder behind, and says where it is. */
   readonly keep?: boolean | undefined
@@ -58,6 +62,9 @@ export const optionNames: Readonly<Record<keyof TestClusterOptions, string>> = {
   enableAdmissionPlugins: 'enable-admission-plugins',
   disableAdmissionPlugins: 'disable-admission-plugins',
   webhookService: 'webhook-service',
+  serviceClusterIpRange: 'service-cluster-ip-range',
+  serviceNodePortRange: 'service-node-port-range',
+  countRequests: 'count-requests',
   threads: 'threads',
   keep: 'keep',
   logLevel: 'log-level',

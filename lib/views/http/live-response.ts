@@ -94,8 +94,8 @@ export class LiveResponse implements RegisteredWatch {
         carriedDocument(`{"type":"BOOKMARK","revision":"${revision}"}`, carriage),
     }
     this.sink = {
-      // One change is enough to know: whatever follows is passed over when the client has been told.
-      // To hear of each took a page longer than to show what had changed.
+      // One change is enough to know: whatever follows is passed over when the client has been
+      // told. To hear of each took a page longer than to show what had changed.
       write: () => {
         this.#isDirty = true
         this.#plan()
