@@ -55,22 +55,3 @@ t.test('what follows the last message is handed over whole', t => {
   t.equal(String(reader.rest()), 'rest')
   t.end()
 })
-
-t.test('a large chunk is read where it is, behind the message that it completes', t => {
-  const reader = new MessageReader(100_000, 65_536)
-  const messages = Array.from({ length: 20 }, () =>
-    Buffer.concat([messagePrefix(1_000), Buffer.alloc(1_000, 1)]),
-  )
-  const whole = Buffer.concat(messages)
-  reader.push(whole.subarray(0, 500))
-  t.equal(reader.next(), undefined)
-  reader.settle()
-  const chunk = Buffer.from(whole.subarray(500))
-  reader.push(chunk)
-  const places: boolean[] = []
-  for (let message = reader.next(); typeof message === 'object'; message = reader.next()) {
-    places.push(message.bytes.buffer === chunk.buffer)
-  }
-  t.same(places, [false, ...Array.from({ length: 19 }, () => true)])
-  t.end()
-})
