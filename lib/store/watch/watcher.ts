@@ -102,12 +102,6 @@ export class Watcher {
     return true
   }
 
-  /** The sink, which was full, knows everything up to there by itself: it is passed over. */
-  passTo(revision: Revision): void {
-    const isAtRest = this.#state === 'lagging' && this.#isWaiting && !this.#isStanding
-    if (isAtRest && revision > this.#position) this.#moveTo(revision)
-  }
-
   /** Writes the frames of the newest batch to a live watcher. */
   deliver(batch: Batch, { indexes, need }: Concerned): void {
     if (batch.revision <= this.#position) return

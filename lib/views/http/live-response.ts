@@ -1,8 +1,7 @@
 /** One open live page: learns from its watcher that something has changed, and at most each 100 ms
- *  tells its client how the page differs from what was sent last. Until then it hears of no other.
- *  Nothing is made for a client that has to read first, and no change waits for it: what it is told
- *  then is the difference to the page of that moment. So a slow reader holds one page, however much
- *  changes.
+ *  tells its client how the page differs from what was sent last. Nothing is made for a client that
+ *  has to read first, and no change waits for it: what it is told then is the difference to the
+ *  page of that moment. So a slow reader holds one page, however much changes.
  *
  *  ```
  *           a change, 100 ms after the last document             end()
@@ -69,7 +68,6 @@ export class LiveResponse implements RegisteredWatch {
   /** The sink of its watcher, whose frames only say that something has changed. */
   readonly sink: WatcherSink
   readonly #options: LiveResponseOptions
-  #hub: Hub | undefined = undefined
   #watcher: Watcher | undefined = undefined
   #state: 'idle' | 'telling' | 'ended' = 'idle'
   #endedAs: WatchEnd = 'client'
@@ -94,12 +92,12 @@ export class LiveResponse implements RegisteredWatch {
         carriedDocument(`{"type":"BOOKMARK","revision":"${revision}"}`, carriage),
     }
     this.sink = {
-      // One change is enough to know: whatever follows is passed over when the client has been
-      // told. To hear of each took a page longer than to show what had changed.
       write: () => {
-        this.#isDirty = true
-        this.#plan()
-        return false
+        if (!this.#isDirty) {
+          this.#isDirty = true
+          this.#plan()
+        }
+        return this.isOpen
       },
       expired: oldest => this.expired(oldest),
       inexact: () => this.end('inexact'),
@@ -123,8 +121,7 @@ export class LiveResponse implements RegisteredWatch {
     return this.#watcher
   }
 
-  follow(hub: Hub, watcher: Watcher): void {
-    this.#hub = hub
+  follow(_: Hub, watcher: Watcher): void {
     this.#watcher = watcher
   }
 
@@ -201,15 +198,7 @@ export class LiveResponse implements RegisteredWatch {
     else {
       this.#state = 'idle'
       this.#plan()
-      this.#hearAgain()
     }
-  }
-
-  /** Hears of what comes after the revision that was told. */
-  #hearAgain(): void {
-    if (this.#hub === undefined || this.#watcher === undefined) return
-    this.#watcher.passTo(this.#options.view.revision)
-    this.#hub.resume(this.#watcher)
   }
 
   #written(nowMs: number): void {

@@ -98,28 +98,6 @@ t.test('a slow watcher is a position, and catches up when it can', async t => {
   t.equal(watcher.state, 'live')
 })
 
-t.test('what a full sink knows by itself is passed over', async t => {
-  const world = new World()
-  const sink = new CountingSink(1)
-  const watcher = world.watch(sink, { id: 'all' })
-  world.hub.run(never)
-  watcher.passTo(revision(0))
-  for (let at = 1; at <= 5; at++) world.apply(at, put('a', String(at), at), put('b', '1', at))
-  t.equal(watcher.state, 'lagging')
-  t.equal(watcher.position, 0, 'within the first batch')
-  watcher.passTo(revision(4))
-  t.equal(watcher.position, 4)
-  watcher.passTo(revision(2))
-  t.equal(watcher.position, 4, 'never back')
-  sink.room = 10
-  world.hub.resume(watcher)
-  world.hub.run(never)
-  t.strictSame(sink.frames, ['a@1=1', 'a@5=5', 'b@5=1'])
-  watcher.passTo(revision(5))
-  world.apply(6, put('c', '6', 6))
-  t.strictSame(sink.frames.at(-1), 'c@6=6', 'of a live watcher nothing is passed over')
-})
-
 t.test('a watcher that falls out of the history is told so, and gets no more', async t => {
   const world = new World({ ...roomy, maxBatches: 2 })
   const sink = new CountingSink(1)
