@@ -36,6 +36,7 @@ export type {
 export type { MetricsText, OwnDocument } from './http/documents/documents.ts'
 export { answerHealth, type Health } from './http/documents/health.ts'
 export { answerForm } from './http/request/answer-form.ts'
+export { CollectedRequest } from './http/request/collected-request.ts'
 export { endsAtMs, refuseLate } from './http/request/deadline.ts'
 export type {
   FaultCount,

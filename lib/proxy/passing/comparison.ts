@@ -16,11 +16,11 @@ import {
   shardParameter,
   type TokenEncryption,
 } from '@watchglass/kube'
-import { CollectedRequest } from './collected-request.ts'
 import { firstDifference } from '../evidence/difference.ts'
 import { withDecryptedToken } from './decrypted-token.ts'
 import {
   type Answer,
+  CollectedRequest,
   offerOf,
   Reply,
   RequestContext,
@@ -30,6 +30,9 @@ import {
 import type { Segment } from '@watchglass/codec'
 import type { SegmentCache } from '@watchglass/store'
 import type { ProxyOptions } from './proxy-options.ts'
+
+/** A larger answer of ours is cut off, and not compared. */
+const collectedMaxBytes = 64 * 1024 * 1024
 
 /** The result of a comparison. */
 export type ComparisonOutcome = 'same' | 'differs' | 'moved' | 'failed'
@@ -119,7 +122,12 @@ export class Comparison {
     { route, target, answerAgain }: ComparedRead & { readonly target: RequestTarget },
     services: ComparedServices,
   ): Promise<CollectedRequest> {
-    const collected = new CollectedRequest(target.raw, plainHeaders(request.headers), request.peer)
+    const collected = new CollectedRequest({
+      target: target.raw,
+      headers: plainHeaders(request.headers),
+      peer: request.peer,
+      maxBytes: collectedMaxBytes,
+    })
     const { clock, segments, hasCbor } = services
     const known = new KnownRequest(target, route)
     const reply = new Reply(collected, {

@@ -7,10 +7,11 @@ import type { RequestContext } from '../request/request-context.ts'
 import { bearerToken } from './caller.ts'
 import type { AccessGate, Verdict } from './gate.ts'
 
-/** True if the request may be answered here, at once if that is known. A reason if it passes;
- *  undefined if it was refused. */
+/** True if the request may be answered here. A reason if it passes; undefined if it was refused. At
+ *  once if that is known. */
 type Admitted = Soon<true | PassReason | undefined>
 
+/** For a request with these attributes, which are its own if they are left out. */
 export function admit(
   context: RequestContext,
   gate: AccessGate,

@@ -1,36 +1,48 @@
-/** A request without a client, our own: collects what the API answers to it. */
+/** A request without a client of its own, in the name of a caller: collects what is answered to it,
+ *  up to a bound. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
-import type { HttpRequest, Peer, ResponseHeaders } from '@watchglass/cache'
+import type { HttpRequest, Peer } from '../server/http-request.ts'
 
-/** A larger response is cut off. */
-const collectedMaxBytes = 64 * 1024 * 1024
+export interface Collected {
+  readonly target: string
+  readonly headers: IncomingHttpHeaders
+  readonly rawHeaders?: readonly string[] | undefined
+  readonly peer: Peer
+  /** A larger response is cut off. */
+  readonly maxBytes: number
+}
 
 export class CollectedRequest implements HttpRequest {
   readonly version = '1.1'
   readonly method = 'GET'
-  readonly target: string
+  target: string
   readonly headers: IncomingHttpHeaders
-  readonly rawHeaders: readonly string[] = []
+  readonly rawHeaders: readonly string[]
   readonly body: Readable = Readable.from([])
   readonly rawTrailers: readonly string[] = []
   readonly hasBody = false
   readonly peer: Peer
   readonly canHaveTrailers = false
   readonly isFlushing = false
+  onAccept: (() => void) | undefined = undefined
   status = 0
-  responseHeaders: ResponseHeaders = {}
+  /** The response had more bytes than are collected. */
+  isTooLarge = false
+  readonly #maxBytes: number
   readonly #pieces: Uint8Array[] = []
   #bytes = 0
   #isClosed = false
   #isWhole = false
   readonly #onClose = new Set<() => void>()
 
-  constructor(target: string, headers: IncomingHttpHeaders, peer: Peer) {
+  constructor({ target, headers, rawHeaders = [], peer, maxBytes }: Collected) {
     this.target = target
     this.headers = headers
+    this.rawHeaders = rawHeaders
     this.peer = peer
+    this.#maxBytes = maxBytes
   }
 
   /** The whole body; undefined if the response was cut off. */
@@ -42,21 +54,25 @@ export class CollectedRequest implements HttpRequest {
     return this.#isClosed
   }
 
-  respond(status: number, headers: ResponseHeaders): void {
+  respond(status: number): void {
     this.status = status
-    this.responseHeaders = headers
   }
 
-  accept(): void {}
+  accept(): void {
+    this.onAccept?.()
+  }
 
   proceed(): void {}
 
   flush(): void {}
 
   write(piece: Uint8Array): boolean {
+    if (this.#isClosed) return true
     this.#bytes += piece.length
-    if (this.#bytes > collectedMaxBytes) this.abort()
-    else this.#pieces.push(piece)
+    if (this.#bytes > this.#maxBytes) {
+      this.isTooLarge = true
+      this.abort()
+    } else this.#pieces.push(piece)
     return true
   }
 

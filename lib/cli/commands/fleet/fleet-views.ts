@@ -7,15 +7,15 @@
  *  which they were not meant, and wakes none. A name chooses a cluster as its own path does. */
 
 import { CacheError, type Clock, sleep } from '@watchglass/base'
-import type { HttpRequest, OnFault } from '@watchglass/cache'
+import type { CollectedRequest, HttpRequest, OnFault } from '@watchglass/cache'
 import { badRequest, parseTarget, type Query, StatusError } from '@watchglass/kube'
 import { load } from '../../compose/loaded-code.ts'
-import { CollectedAnswer } from './collected-answer.ts'
 import type { FleetCluster } from './fleet-cluster.ts'
 import { sendJson } from './fleet-json.ts'
 import type { Fleet } from './fleet.ts'
 import { type ClusterView, MergedView, type Unanswered } from './merged-view.ts'
 import { sendStatus } from './refusals.ts'
+import { requestOfCaller } from './request-of-caller.ts'
 
 export interface FleetViewsParts {
   readonly fleet: Fleet
@@ -74,7 +74,7 @@ async function answer(request: HttpRequest, { fleet, clock }: FleetViewsParts): 
   const asking = Array.from({ length: Math.min(atOnce, chosen.length) }, async () => {
     for (const cluster of next) {
       if (left.signal.aborted) return
-      const asked = new CollectedAnswer(request, target, answerMaxBytes)
+      const asked = requestOfCaller(request, target, answerMaxBytes)
       const found = await askOne(cluster, asked, { clock, signal: left.signal })
       if ('code' in found) view.lacks(found)
       else addTo(view, { cluster, found, sort: page.sort })
@@ -170,7 +170,7 @@ interface Waiting {
 
 async function askOne(
   cluster: FleetCluster,
-  asked: CollectedAnswer,
+  asked: CollectedRequest,
   { clock, signal }: Waiting,
 ): Promise<ClusterView | Unanswered> {
   const { name } = cluster
