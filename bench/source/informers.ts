@@ -1,11 +1,13 @@
 /** A separate process with the informers of many clients: each client is a connection over HTTP/2,
  *  with an informer for each resource that begins as those of client-go do since 1.35, with a
- *  streaming list without a resourceVersion. Objects come in protobuf. Nothing of them is read but
- *  the end of the initial events, and the stamps of writes. */
+ *  streaming list without a resourceVersion, and goes on from the last revision when its watch ends.
+ *  Objects come in protobuf. Nothing of them is read but the end of the initial events, the stamps
+ *  of writes, and the revision at which a watch goes on. */
 
 import type { ClientHttp2Session } from 'node:http2'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { WireReader } from '@watchglass/base'
 import { answerOrders } from '../watch/child.ts'
 import { Lags } from '../watch/lags.ts'
 import { authorization, connectTo } from './api-client.ts'
@@ -19,12 +21,14 @@ import {
 } from './orders.ts'
 
 const protobuf = 'application/vnd.kubernetes.protobuf'
-const query =
-  'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=3600'
+const watching = 'watch=1&allowWatchBookmarks=true&timeoutSeconds=3600'
+const withInitialEvents = `${watching}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`
 /** Pause before an informer begins again. */
 const pauseMs = 300
 
 const sessions: ClientHttp2Session[] = []
+/** Those that we have ended. */
+const stopped = new WeakSet<ClientHttp2Session>()
 const lags = new Lags()
 let events = 0
 let maxMs = 0
@@ -91,13 +95,21 @@ function openSession(url: string): ClientHttp2Session {
 }
 
 function endSessions(): void {
-  for (const session of sessions.splice(0)) session.destroy()
+  for (const session of sessions.splice(0)) {
+    stopped.add(session)
+    session.destroy()
+  }
+}
+
+function isStopped(session: ClientHttp2Session): boolean {
+  return stopped.has(session)
 }
 
 /** Whoever has sent the initial events; nobody, if the request was refused or broke off. */
 type Answered = 'mirror' | 'other' | 'nobody'
 
-/** Informs, and again after a pause until one of these has sent all initial events. */
+/** Informs, and again after a pause until one of these has sent all initial events. Then the
+ *  informer goes on until its session is ended. */
 async function untilAnswered(
   session: () => ClientHttp2Session,
   token: string,
@@ -105,28 +117,67 @@ async function untilAnswered(
   wanted: readonly Answered[],
 ): Promise<Answered> {
   for (;;) {
-    const { synced, close } = inform(session(), token, path)
-    const by = await synced
-    if (wanted.includes(by)) return by
-    close()
+    const informer = inform(session(), token, `${path}?${withInitialEvents}`)
+    const by = await informer.synced
+    if (wanted.includes(by)) {
+      void goOn(informer, session, token, path)
+      return by
+    }
+    informer.close()
     await sleep(pauseMs)
   }
 }
 
+/** Follows a resource after its initial events: kube-apiserver ends a watch whose client it serves
+ *  too slowly, and a reflector goes on from the last revision, or lists again if that is too old. */
+async function goOn(
+  first: Informer,
+  session: () => ClientHttp2Session,
+  token: string,
+  path: string,
+): Promise<void> {
+  let informer = first
+  let revision = (await first.ended) ?? ''
+  for (;;) {
+    if (isStopped(informer.session)) return
+    ended++
+    await sleep(pauseMs)
+    if (isStopped(informer.session)) return
+    const query = revision === '' ? withInitialEvents : `${watching}&resourceVersion=${revision}`
+    informer = inform(session(), token, `${path}?${query}`, revision !== '')
+    revision = (await informer.ended) ?? revision
+  }
+}
+
 interface Informer {
+  readonly session: ClientHttp2Session
   /** Resolves at the end of the initial events. */
   readonly synced: Promise<Answered>
+  /** The last revision that came on it: undefined if nothing came, and '' if it is too old. */
+  readonly ended: Promise<string | undefined>
   readonly close: () => void
 }
 
-function inform(session: ClientHttp2Session, token: string, path: string): Informer {
-  const headers = { ':path': `${path}?${query}`, accept: protobuf, ...authorization(token) }
+/** `isFollowing`: it has no initial events. */
+function inform(
+  session: ClientHttp2Session,
+  token: string,
+  path: string,
+  isFollowing = false,
+): Informer {
+  const headers = { ':path': path, accept: protobuf, ...authorization(token) }
   const stream = session.request(headers)
-  let isClosed = false
+  let isSynced = isFollowing
+  let last: Buffer | undefined
+  let isTooOld = false
+  const ended = new Promise<string | undefined>(resolve => {
+    stream.on('close', () => resolve(isTooOld ? '' : last && revisionOf(last)))
+  })
   const synced = new Promise<Answered>(resolve => {
     let isMirrored = false
-    let isSynced = false
     const frames = new FrameSplitter(frame => {
+      if (isErrorEvent(frame)) isTooOld = true
+      else last = frame
       if (isSynced) note(frame)
       else if (isEndOfInitialEvents(frame)) {
         isSynced = true
@@ -135,20 +186,14 @@ function inform(session: ClientHttp2Session, token: string, path: string): Infor
     })
     stream.on('response', answer => {
       isMirrored = String(answer['x-watchglass']).startsWith('mirror')
+      isTooOld = answer[':status'] === 410
       if (answer[':status'] !== 200) resolve('nobody')
     })
     stream.on('data', (piece: Buffer) => frames.take(piece))
     stream.on('error', () => {})
-    stream.on('close', () => {
-      resolve('nobody')
-      if (isSynced && !isClosed) ended++
-    })
+    stream.on('close', () => resolve('nobody'))
   })
-  const close = (): void => {
-    isClosed = true
-    stream.close()
-  }
-  return { synced, close }
+  return { session, synced, ended, close: () => stream.close() }
 }
 
 function note(frame: Buffer): void {
@@ -179,6 +224,34 @@ function report(): LagsReport {
 }
 
 const bookmark = Buffer.from('\n\bBOOKMARK', 'latin1')
+const errorEvent = Buffer.from('\n\u0005ERROR', 'latin1')
+
+function isErrorEvent(frame: Buffer): boolean {
+  return frame.subarray(0, errorEvent.length).equals(errorEvent)
+}
+
+/** The fields that lead from a WatchEvent to the resourceVersion of its object: its object, the raw
+ *  bytes of that, of the Unknown after a mark of four bytes the raw bytes, metadata, the text. */
+const revisionPath: readonly { readonly field: number; readonly markBytes?: number }[] = [
+  { field: 2 },
+  { field: 1 },
+  { field: 2, markBytes: 4 },
+  { field: 1 },
+  { field: 6 },
+]
+
+/** None if there is none. */
+function revisionOf(frame: Buffer): string {
+  const reader = new WireReader()
+  let [start, end] = [0, frame.length]
+  for (const { field, markBytes = 0 } of revisionPath) {
+    reader.reset(frame, start + markBytes, end)
+    while (reader.nextField() && reader.field !== field) reader.skip()
+    if (reader.field !== field || !reader.readWindow()) return ''
+    ;[start, end] = [reader.start, reader.at]
+  }
+  return frame.toString('latin1', start, end)
+}
 
 /** Reads a WatchEvent, whose first field is its type. */
 function isEndOfInitialEvents(frame: Buffer): boolean {

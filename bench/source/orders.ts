@@ -44,7 +44,7 @@ export interface LagsReport {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly maxMs: number
-  /** Watches that were ended or refused: none should be. */
+  /** Watches of informers that were ended, each of which went on. */
   readonly ended: number
 }
 
