@@ -32,13 +32,19 @@ interface Case {
 
 interface Scale {
   readonly cases: readonly Case[]
-  /** The share of a case's changes that come first, until all code is compiled. */
-  readonly warmShare: number
+  /** The changes that come first: until all code is compiled, and the history holds as many batches
+   *  as it may. Before that each change takes memory that nobody has touched yet, which costs more
+   *  than all else and does not go on. */
+  readonly warmChanges: number
+  /** The share of a case's changes that come once more under a profile, which itself costs a
+   *  third. */
+  readonly profiledShare: number
 }
 
 const scales: Readonly<Record<'full' | 'small', Scale>> = {
   full: {
-    warmShare: 0.5,
+    warmChanges: 120_000,
+    profiledShare: 0.5,
     cases: [
       { kind: 'leases', objects: 20_000, changes: 200_000, watchers: 0 },
       { kind: 'pods', objects: 20_000, changes: 80_000, watchers: 0 },
@@ -48,7 +54,8 @@ const scales: Readonly<Record<'full' | 'small', Scale>> = {
     ],
   },
   small: {
-    warmShare: 0.5,
+    warmChanges: 200,
+    profiledShare: 0.5,
     cases: [
       { kind: 'leases', objects: 100, changes: 400, watchers: 0 },
       { kind: 'pods', objects: 100, changes: 400, watchers: 10, perSecond: 500 },
@@ -65,18 +72,19 @@ interface Measured extends Case {
   readonly seconds: number
   readonly cpuSeconds: number
   readonly grownBytes: number
+  /** Microseconds of a change by stage. */
   readonly stages: ReadonlyMap<string, number>
   readonly turnMaxMs: number
   readonly delivered: CountReport | undefined
 }
 
 async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
-  const { cases, warmShare } = scales[size]
+  const { cases, ...scale } = scales[size]
   const measured: Measured[] = []
   for (const each of cases) {
     const rate = each.perSecond === undefined ? '' : `, ${each.perSecond} a second`
     progress(`${each.changes} changes of ${each.kind}, ${each.watchers} watchers${rate}`)
-    measured.push(await measure(each, warmShare))
+    measured.push(await measure(each, scale))
   }
   const revisions = measured.map(({ poured }) => poured.revision)
   return {
@@ -86,7 +94,7 @@ async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
   }
 }
 
-async function measure(each: Case, warmShare: number): Promise<Measured> {
+async function measure(each: Case, scale: Omit<Scale, 'cases'>): Promise<Measured> {
   const started: Started[] = []
   const start = async (...args: Parameters<typeof startChild>): Promise<Started> => {
     const child = await startChild(...args)
@@ -101,7 +109,7 @@ async function measure(each: Case, warmShare: number): Promise<Measured> {
     ])
     const server = await start('../ingest/server', 'alone', [String(source.hello)])
     const watchers = await start('watchers', 'others')
-    return await pour(each, warmShare, { source, server, watchers })
+    return await pour(each, scale, { source, server, watchers })
   } finally {
     for (const { child } of started.toReversed()) await child.stop()
   }
@@ -115,36 +123,46 @@ interface Children {
 
 async function pour(
   { kind, objects, changes, watchers: count, ...rest }: Case,
-  warmShare: number,
+  { warmChanges, profiledShare }: Omit<Scale, 'cases'>,
   { source, server, watchers }: Children,
 ): Promise<Measured> {
   const port = Number(server.hello)
   const client = await Http1Client.connect(port)
-  const prepare = { type: 'prepare', changes: objects + changes * warmShare }
   const until = async (revision: number): Promise<void> => {
     const path = kind === 'pods' ? '/api/v1/pods' : '/apis/coordination.k8s.io/v1/leases'
     const { status } = await client.get(`${path}?limit=1&resourceVersion=${revision}`, {})
     if (status !== 200) throw new Error(`a list is answered with ${status}`)
   }
-  await source.child.ask(prepare)
-  await until((await source.child.ask<PourReport>({ type: 'pour' })).revision)
+  const prepare = async (number: number): Promise<void> => {
+    await source.child.ask({ type: 'prepare', changes: number })
+  }
+  const pourAll = async (perSecond?: number): Promise<PourReport> => {
+    const report = await source.child.ask<PourReport>({ type: 'pour', perSecond })
+    await until(report.revision)
+    return report
+  }
+  const usage = (isSettled: boolean): Promise<UsageReport> =>
+    server.child.ask<UsageReport>({ type: 'usage', isSettled })
+  const profile = (isOn: boolean): Promise<ProfileReport> =>
+    server.child.ask<ProfileReport>({ type: 'profile', isOn })
+
+  await prepare(objects + warmChanges)
+  await pourAll()
   if (count > 0) await watchers.child.ask(openOrder(port, count))
-  await source.child.ask({ ...prepare, changes })
-  const before = await server.child.ask<UsageReport>({ type: 'usage', isSettled: true })
-  await server.child.ask({ type: 'profile', isOn: true })
+  await prepare(changes)
+  const before = await usage(true)
   const startMs = performance.now()
-  const pouring = source.child.ask<PourReport>({ type: 'pour', perSecond: rest.perSecond })
   const counting = countWhile(watchers, { count, changes, perSecond: rest.perSecond })
-  const poured = await pouring
-  await until(poured.revision)
+  const poured = await pourAll(rest.perSecond)
   const seconds = (performance.now() - startMs) / 1000
   const delivered = await counting
-  const { stages, turnMaxMs } = await server.child.ask<ProfileReport>({
-    type: 'profile',
-    isOn: false,
-  })
-  const spent = await server.child.ask<UsageReport>({ type: 'usage', isSettled: false })
-  const after = await server.child.ask<UsageReport>({ type: 'usage', isSettled: true })
+  const spent = await usage(false)
+  const after = await usage(true)
+  const profiled = Math.round(changes * profiledShare)
+  await prepare(profiled)
+  await profile(true)
+  await pourAll(rest.perSecond)
+  const { stages, turnMaxMs } = await profile(false)
   client.close()
   return {
     kind,
@@ -156,7 +174,7 @@ async function pour(
     seconds,
     cpuSeconds: spent.cpuSeconds - before.cpuSeconds,
     grownBytes: after.heapBytes - before.heapBytes,
-    stages,
+    stages: new Map([...stages].map(([stage, ms]) => [stage, (ms * 1000) / profiled])),
     turnMaxMs,
     delivered,
   }
@@ -205,11 +223,11 @@ function ratesOf(measured: readonly Measured[]): BenchResult['tables'][number] {
 }
 
 function stagesOf(measured: readonly Measured[]): BenchResult['tables'][number] {
-  const rows = measured.map(({ kind, watchers, perSecond = 'all', stages, changes }) => [
+  const rows = measured.map(({ kind, watchers, perSecond = 'all', stages }) => [
     kind,
     watchers,
     perSecond,
-    ...stageNames.map(stage => (((stages.get(stage) ?? 0) * 1000) / changes).toFixed(2)),
+    ...stageNames.map(stage => (stages.get(stage) ?? 0).toFixed(2)),
   ])
   return {
     title: 'Where the time of a change goes, in µs',

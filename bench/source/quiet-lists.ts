@@ -34,8 +34,9 @@ export interface QuietLists {
 const written = { metadata: { name: 'watchglass-bench' }, data: { written: '' } }
 const configMaps = `/api/v1/namespaces/${namespace}/configmaps`
 const protobuf = 'application/vnd.kubernetes.protobuf'
-/** The pause between lists that come one after the other, at most. */
-const oftenPauseMs = 400
+/** The pause between lists that come one after the other, at most: twice the time after which the
+ *  upstream hands out bookmarks, so that lists come at moments which do not depend on those. */
+const oftenPauseMs = 2400
 /** So many lists, one after the other, make the mirror ask before somebody waits. */
 const primingLists = 4
 
