@@ -3,14 +3,12 @@
 
 import { giveUp } from '@watchglass/base'
 import { textFromMilliseconds } from '@watchglass/go'
+import { roughDuration } from './rough-duration.ts'
 
 /** The texts of a server where there is nothing. */
 export const none = '<none>'
 export const unset = '<unset>'
 export const unknown = '<unknown>'
-
-/** Go's durations end here: 292 years. */
-const maxSeconds = 9_223_372_036
 
 /** The rough time since `time`: `18s`, `5m18s`, `3h1m`, `45d`, `2y10d`. Times are in
  *  milliseconds. */
@@ -62,25 +60,7 @@ export function humanDuration(milliseconds: number): string {
   // All times in the future are shown alike.
   const holdsMs = milliseconds < 0 ? 0 : unitMs - (milliseconds % unitMs)
   if (holdsMs < agesHoldMs) agesHoldMs = holdsMs
-  const seconds = Math.trunc(Math.max(-maxSeconds, Math.min(maxSeconds, milliseconds / 1000)))
-  if (seconds < -1) return '<invalid>'
-  if (seconds < 0) return '0s'
-  if (seconds < 120) return `${seconds}s`
-  const minutes = Math.floor(seconds / 60)
-  if (minutes < 10) return twoUnits(minutes, 'm', seconds % 60, 's')
-  if (minutes < 180) return `${minutes}m`
-  const hours = Math.floor(minutes / 60)
-  if (hours < 8) return twoUnits(hours, 'h', minutes % 60, 'm')
-  if (hours < 48) return `${hours}h`
-  const days = Math.floor(hours / 24)
-  if (days < 8) return twoUnits(days, 'd', hours % 24, 'h')
-  if (days < 365 * 2) return `${days}d`
-  const years = Math.floor(days / 365)
-  return years < 8 ? twoUnits(years, 'y', days % 365, 'd') : `${years}y`
-}
-
-function twoUnits(large: number, largeUnit: string, small: number, smallUnit: string): string {
-  return small === 0 ? `${large}${largeUnit}` : `${large}${largeUnit}${small}${smallUnit}`
+  return roughDuration(milliseconds)
 }
 
 /** The first three of a list, and how many more there are. */
