@@ -51,6 +51,12 @@ t.test('pods that run are measured', async t => {
   t.match(waits, { code: 404, message: 'pods.metrics.k8s.io "waits" not found' })
 })
 
+t.test('what is measured for each request has no views, and the refusal says so', async t => {
+  const message = `views of "pods.metrics.k8s.io" are not answered here: they are measured for each request, and not stored`
+  const refused = await send('GET', `/views${measured}/pods?sort=name`)
+  t.match(refused, { code: 405, message })
+})
+
 t.test('a node uses what its pods use', async t => {
   const { items = [] } = await send('GET', `${measured}/nodes`)
   t.equal(items.length, 3)

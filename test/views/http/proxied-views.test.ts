@@ -72,7 +72,7 @@ t.test('an upstream decides who may view what, and is asked nothing else', async
       path('a'),
       { ...as('root'), 'impersonate-user': 'alice' },
       405,
-      /not answered here: impersonation$/,
+      /not answered here: only the API server, .* may impersonate whom; ask as that user$/,
     ],
     ['/views/api/v1/nobodies', as('root'), 404, /^the server could not find/],
     ['/views/version', as('root'), 404, /^the server could not find/],

@@ -3,6 +3,7 @@
 
 import {
   type Decision,
+  groupVersionText,
   type KnownRequest,
   listExpired,
   needsUpstream,
@@ -24,7 +25,8 @@ export function decideView(decision: Decision, { route }: KnownRequest): Decisio
     case 'pass':
       return refusal(viewNotHere(decision.reason, route))
     case 'cluster':
-      return refusal(notAnswered(route, 'they are made when they are asked for'))
+      if (!isCollection(route)) return refusal(pathNotFound)
+      return refusal(notAnswered(route, 'they are measured for each request, and not stored'))
     case 'unavailable':
       return refusal(serviceUnavailable('the server of this API cannot be reached', retrySeconds))
     case 'own':
@@ -48,13 +50,31 @@ export function viewNotHere(reason: PassReason, route: Route): Status {
   if (reason === 'unauthenticated' || reason === 'review-refused') return unauthorized
   if (reason === 'denied') return denied(route)
   if (reason === 'revision-not-kept') return listExpired().status
+  if (reason === 'other-server') return notAnswered(route, 'another API server answers for them')
   if (unknownReasons.has(reason)) return pathNotFound
   if (passingReasons.has(reason)) {
     const message = `views of ${nameOf(route)} cannot be answered at the moment: ${reason}`
     return serviceUnavailable(message, retrySeconds)
   }
-  return notAnswered(route, reason)
+  return notAnswered(route, whyNotHere.get(reason) ?? reason)
 }
+
+/** Reasons for which a list is never answered here, in words; all others are named as they are. */
+const whyNotHere: ReadonlyMap<PassReason, string> = new Map([
+  [
+    'impersonation',
+    'only the API server, which has no views, knows who may impersonate whom; ask as that user',
+  ],
+  [
+    'credentials',
+    'this server answers for one user only, and the request has credentials; ask without',
+  ],
+  ['excluded', 'they are not mirrored'],
+  ['not-stored', 'they are not stored'],
+  ['conversion', 'a webhook converts them, which only the API server calls'],
+  ['inexact', 'one of them cannot be shown exactly'],
+  ['differs', 'the API server writes them in other bytes than the mirror'],
+])
 
 /** Asked again after this time, a view may be answered. */
 const retrySeconds = 1
@@ -64,7 +84,6 @@ const unknownReasons: ReadonlySet<PassReason> = new Set([
   'path',
   'unknown-resource',
   'not-a-resource',
-  'other-server',
 ])
 
 /** Reasons that pass by themselves. */
@@ -95,9 +114,18 @@ function denied(route: Route): Status {
 }
 
 function notAnswered(route: Route, why: string): Status {
+  if (route.type === 'remote') {
+    const { group, version } = route
+    const name = groupVersionText(group, version)
+    return { code: 405, message: notHere(`"${name}"`, why), reason: 'MethodNotAllowed' }
+  }
   if (route.type !== 'resource') return pathNotFound
   const { status } = needsUpstream(route.resource, 'views')
-  return { ...status, message: `views of ${nameOf(route)} are not answered here: ${why}` }
+  return { ...status, message: notHere(nameOf(route), why) }
+}
+
+function notHere(name: string, why: string): string {
+  return `views of ${name} are not answered here: ${why}`
 }
 
 function nameOf(route: Route): string {
