@@ -31,8 +31,10 @@ export interface GroupListener {
 /** More groups are no answer for a person, and would be held for as long as they are asked for. */
 const groupsMax = 10_000
 
-/** The bytes that a group takes beside its texts. */
-const groupBytes = 200
+/** The bytes that a group takes beside its texts, which are kept several times: by name, as values,
+ *  as JSON, and in the document that was written last. */
+const groupBytes = 230
+const groupTexts = 4
 
 export class CountFold implements RowFold {
   readonly #selection: RowSelection
@@ -143,7 +145,7 @@ export class CountFold implements RowFold {
     if (this.#groups.size >= groupsMax) return 'too-many-groups'
     const valuesJson = `[${values.map(goJsonString).join(',')}]`
     this.#groups.set(name, { name, values, valuesJson, count: 1 })
-    this.#bytes += groupBytes + 3 * name.length
+    this.#bytes += groupBytes + groupTexts * name.length
     return undefined
   }
 
@@ -158,7 +160,7 @@ export class CountFold implements RowFold {
       return
     }
     this.#groups.delete(name)
-    this.#bytes -= groupBytes + 3 * name.length
+    this.#bytes -= groupBytes + groupTexts * name.length
   }
 
   #changed(name: string): void {
