@@ -109,6 +109,7 @@ export {
 } from './http/server/web-socket/messages.ts'
 export { followTls, readTls, type TlsFiles } from './http/server/tls.ts'
 export {
+  type FollowedWatcher,
   type RegisteredWatch,
   OpenWatches,
   type WatchingClient,

@@ -27,36 +27,51 @@ export function carriedDocument(text: string, carriage: LiveCarriage): Uint8Arra
   }
 }
 
-/** The pieces of a document as they are sent. Empty ones stay pauses. */
+/** The pieces of a document as they are sent, most often one: each write is a record of TLS and a
+ *  call of the system. Empty ones stay pauses. */
 export function* carriedPieces(pieces: ViewPieces, carriage: LiveCarriage): ViewPieces {
-  if (carriage === 'messages') return yield* fragments(pieces)
-  if (carriage === 'events') yield dataField
-  const problem = yield* pieces
-  if (problem !== undefined) return problem
-  yield carriage === 'events' ? emptyLine : lineFeed
-  return undefined
-}
-
-/** A message in fragments (RFC 6455, 5.4), each of which is held back until it is known whether it
- *  is the last one. */
-function* fragments(pieces: ViewPieces): ViewPieces {
+  const carry = carriage === 'messages' ? fragments() : framed(carriage)
   let held: Uint8Array | undefined
-  let opcode: number = opcodes.text
   for (let next = pieces.next(); ; next = pieces.next()) {
     if (next.done === true) {
       if (next.value !== undefined) return next.value
-      yield message(opcode, held ?? new Uint8Array())
+      yield carry(held ?? nothing, true)
       return undefined
     }
     const piece = next.value
     if (piece.length === 0) yield piece
     else {
-      if (held !== undefined) {
-        yield fragment(opcode, held)
-        opcode = opcodes.continuation
-      }
+      // It is held back until it is known whether it is the last one.
+      if (held !== undefined) yield carry(held, false)
       held = piece
     }
+  }
+}
+
+/** Makes of a piece of a document what is sent. */
+type Carry = (piece: Uint8Array, isLast: boolean) => Uint8Array
+
+const nothing = new Uint8Array()
+
+/** A line, or an event of one line. */
+function framed(carriage: 'lines' | 'events'): Carry {
+  const end = carriage === 'events' ? emptyLine : lineFeed
+  let isFirst = carriage === 'events'
+  return (piece, isLast) => {
+    const parts = isFirst ? [dataField, piece] : [piece]
+    isFirst = false
+    if (isLast) parts.push(end)
+    return parts.length === 1 ? piece : Buffer.concat(parts)
+  }
+}
+
+/** A message in fragments (RFC 6455, 5.4). */
+function fragments(): Carry {
+  let opcode: number = opcodes.text
+  return (piece, isLast) => {
+    const sent = isLast ? message(opcode, piece) : fragment(opcode, piece)
+    opcode = opcodes.continuation
+    return sent
   }
 }
 

@@ -1,55 +1,52 @@
-/** One open live page: learns from its watcher that something has changed, and at most each 100 ms
- *  tells its client how the page differs from what was sent last. Nothing is made for a client that
- *  has to read first, and no change waits for it: what it is told then is the difference to the
- *  page of that moment. So a slow reader holds one page, however much changes.
+/** One open live page: tells its client in rounds (`LiveRounds`) how the page differs from what was
+ *  sent last. Nothing is made for a client that has to read first, and no change waits for it: what
+ *  it is told then is the difference to the page of that moment. So a slow reader holds one page,
+ *  however much changes.
  *
  *  ```
- *           a change, 100 ms after the last document             end()
- *    idle ──────────────────────────────────────▶ telling   any ──▶ ended
- *         ◀────────────────────────────────────── the client has taken it
+ *           tell, in a round, if something has changed     end()
+ *    idle ────────────────────────────────────▶ telling   any ──▶ ended
+ *         ◀──────────────────────────────────── the client has taken it
  *  ``` */
 
 import {
   CacheError,
-  type CancelTimer,
   type Clock,
-  inSlices,
   NotExact,
   type Revision,
   Slice,
+  type Steps,
 } from '@watchglass/base'
 import {
+  type FollowedWatcher,
   type HeldBytes,
   type OnFault,
   type RegisteredWatch,
+  type RequestFaults,
   type ResponseStream,
   type WatchEnd,
   writable,
 } from '@watchglass/cache'
 import {
   internalError,
-  notExactly,
   type Resource,
   statusFromError,
   statusObjectJson,
   uncachedWatchExpired,
   watchExpired,
 } from '@watchglass/kube'
-import type { Hub, Watcher, WatcherSink } from '@watchglass/store'
+import type { Hub, Watcher } from '@watchglass/store'
 import type { LiveView } from '../live/live-view.ts'
 import type { ViewPieces } from '../documents/view-document.ts'
+import { faultyDocuments, type NextDocument } from './faulty-documents.ts'
 import { carriedDocument, carriedPieces, type LiveCarriage } from './live-carriage.ts'
-import { tooManyGroups } from './refusals.ts'
+import { type LiveListener, type LiveRounds, roundMs } from './live-rounds.ts'
+import { cannotGoOn, tooManyGroups } from './refusals.ts'
 
-/** The least time between two documents of changes: a person sees no more, and what changes twice
- *  in it is written once. It is the longer one after some documents without a rest in between:
- *  rows that move all the time are not read. */
-const tellEveryMs = 100
-const tellBusyEveryMs = 500
+/** The rounds of which a page takes part in one only, after some documents without a rest in
+ *  between: rows that move all the time are not read. */
+const busyRounds = 2
 const restlessDocuments = 10
-
-/** The longest delay that a timer takes. */
-const timerMaxMs = 2 ** 31 - 1
 
 export interface LiveResponseOptions {
   readonly stream: ResponseStream
@@ -58,23 +55,25 @@ export interface LiveResponseOptions {
   readonly view: LiveView
   /** Counts bytes that the client has not taken. */
   readonly held: HeldBytes | undefined
+  /** Faults on purpose that the request meets. */
+  readonly faults: RequestFaults | undefined
   readonly clock: Clock
   readonly onFault: OnFault
 }
 
-export class LiveResponse implements RegisteredWatch {
+export class LiveResponse implements RegisteredWatch, LiveListener {
   readonly request: ResponseStream
   readonly framing: RegisteredWatch['framing']
-  /** The sink of its watcher, whose frames only say that something has changed. */
-  readonly sink: WatcherSink
   readonly #options: LiveResponseOptions
+  readonly #nextDocument: (() => NextDocument) | undefined
   #watcher: Watcher | undefined = undefined
+  #rounds: LiveRounds | undefined = undefined
   #state: 'idle' | 'telling' | 'ended' = 'idle'
   #endedAs: WatchEnd = 'client'
   /** Something has changed since the last document was made. */
   #isDirty = false
-  #cancelDue: CancelTimer | undefined = undefined
-  #toldMs = Number.NEGATIVE_INFINITY
+  /** When it was asked last, by the monotonic clock. */
+  #askedMs = Number.NEGATIVE_INFINITY
   /** The documents that were written one after the other, as soon as they might be. */
   #restless = 0
   #writtenMs = Number.NEGATIVE_INFINITY
@@ -83,7 +82,7 @@ export class LiveResponse implements RegisteredWatch {
   #isLetGo = false
 
   constructor(options: LiveResponseOptions) {
-    const { stream, resource, carriage } = options
+    const { stream, resource, carriage, faults } = options
     this.#options = options
     this.request = stream
     this.framing = {
@@ -91,17 +90,7 @@ export class LiveResponse implements RegisteredWatch {
       bookmark: revision =>
         carriedDocument(`{"type":"BOOKMARK","revision":"${revision}"}`, carriage),
     }
-    this.sink = {
-      write: () => {
-        if (!this.#isDirty) {
-          this.#isDirty = true
-          this.#plan()
-        }
-        return this.isOpen
-      },
-      expired: oldest => this.expired(oldest),
-      inexact: () => this.end('inexact'),
-    }
+    this.#nextDocument = faultyDocuments(this, faults)
     stream.onClose(() => {
       const isTelling = this.#state === 'telling'
       this.#state = 'ended'
@@ -125,16 +114,24 @@ export class LiveResponse implements RegisteredWatch {
     this.#watcher = watcher
   }
 
+  /** Takes part in the rounds of its range. */
+  join(rounds: LiveRounds): FollowedWatcher {
+    this.#rounds = rounds
+    return rounds.join(this)
+  }
+
   /** A bookmark: it says that everything up to its revision was sent, so it is left out while
    *  something is still to be sent. */
   write(bookmark: Uint8Array): boolean {
-    if (this.#state === 'idle' && !this.#isDirty) this.request.write(bookmark)
+    const isUntold = this.#isDirty || this.#rounds?.hasChanged === true
+    if (this.#state === 'idle' && !isUntold) this.request.write(bookmark)
     return this.isOpen
   }
 
   /** Sends the first document. False if its client is to be sent no more. */
   async begin(): Promise<boolean> {
-    await this.#tell(() => Promise.resolve(this.#options.view.first))
+    this.#state = 'telling'
+    await this.#send(this.#options.view.first)
     return this.isOpen
   }
 
@@ -151,63 +148,92 @@ export class LiveResponse implements RegisteredWatch {
     this.#end(as)
   }
 
-  /** Tells what has changed, once it may: after a change, or when the view is due by itself. */
-  #plan(): void {
-    if (this.#state !== 'idle') return
+  heard(): void {
+    this.#isDirty = true
+  }
+
+  get dueAtMs(): number {
+    if (this.#state !== 'idle') return Infinity
+    if (this.#isDirty) return this.#askedMs + this.#everyMs()
     const { clock, view } = this.#options
-    const soonMs = Math.max(0, this.#toldMs + this.#everyMs() - clock.monotonicMs())
-    const waitMs = this.#isDirty ? soonMs : Math.max(soonMs, view.dueAtMs - clock.wallMs())
-    this.#cancelDue?.()
-    this.#cancelDue = undefined
-    if (waitMs === Infinity) return
-    this.#cancelDue = clock.setTimer(Math.min(waitMs, timerMaxMs), () => {
-      this.#cancelDue = undefined
-      void this.#tell(() => this.#next())
-    })
+    return clock.monotonicMs() + view.dueAtMs - clock.wallMs()
+  }
+
+  *tell(): Steps<void> {
+    const { clock, view } = this.#options
+    if (this.#state !== 'idle') return
+    const nowMs = clock.monotonicMs()
+    const wallMs = clock.wallMs()
+    // Rounds are not begun to the millisecond.
+    if (nowMs < this.#askedMs + this.#everyMs() - roundMs / 2) return
+    if (!this.#isDirty && wallMs < view.dueAtMs) return
+    this.#state = 'telling'
+    this.#askedMs = nowMs
+    this.#isDirty = false
+    const pieces = yield* this.#next(wallMs)
+    if (pieces === undefined) this.#rest()
+    else void this.#sendChange(pieces)
   }
 
   /** The document of what has changed. Undefined if nothing has, or if the page has ended. */
-  async #next(): Promise<ViewPieces | undefined> {
-    const { clock, view, resource } = this.#options
-    const told = await inSlices(view.next(clock.wallMs()), clock)
-    if (told === 'expired') this.expired(this.#watcher?.position ?? view.revision)
-    else if (told === 'too-many-groups') this.#fail(tooManyGroups(), 'expired')
-    else if (told instanceof NotExact) this.#fail(notExactly(resource, told), 'inexact')
-    else return told
+  *#next(wallMs: number): Steps<ViewPieces | undefined> {
+    const { view, resource } = this.#options
+    try {
+      const told = yield* view.next(wallMs)
+      if (told === 'expired') this.expired(this.#watcher?.position ?? view.revision)
+      else if (told === 'too-many-groups') this.#fail(tooManyGroups(), 'expired')
+      else if (told instanceof NotExact) this.#fail(cannotGoOn(resource, told), 'inexact')
+      else return told
+    } catch (error) {
+      this.#failed(error)
+    }
     return undefined
   }
 
-  async #tell(make: () => Promise<ViewPieces | undefined>): Promise<void> {
-    const { clock, onFault, resource } = this.#options
-    if (this.#state !== 'idle') return
-    this.#state = 'telling'
-    this.#isDirty = false
-    let hasWritten = false
-    try {
-      const pieces = await make()
-      hasWritten = pieces !== undefined
-      const problem = pieces && (await this.#write(pieces))
-      if (problem !== undefined) this.#fail(notExactly(resource, problem), 'inexact')
-    } catch (error) {
-      if (!(error instanceof CacheError)) onFault(error)
-      this.#fail(error, 'inexact')
-    }
-    this.#toldMs = clock.monotonicMs()
-    if (hasWritten) this.#written(this.#toldMs)
-    if (this.#isEnded()) this.#letGo()
-    else {
-      this.#state = 'idle'
-      this.#plan()
-    }
+  async #sendChange(pieces: ViewPieces): Promise<void> {
+    const next = this.#nextDocument?.()
+    if (next === undefined || next.isSent) {
+      await this.#send(pieces)
+      this.#written()
+    } else this.#rest()
+    next?.end?.()
   }
 
-  #written(nowMs: number): void {
-    this.#restless = nowMs - this.#writtenMs < 2 * this.#everyMs() ? this.#restless + 1 : 0
+  /** Writes a document, and is idle again. */
+  async #send(pieces: ViewPieces): Promise<void> {
+    const { resource } = this.#options
+    try {
+      const problem = await this.#write(pieces)
+      if (problem !== undefined) this.#fail(cannotGoOn(resource, problem), 'inexact')
+    } catch (error) {
+      this.#failed(error)
+    }
+    this.#rest()
+  }
+
+  #rest(): void {
+    if (this.#isEnded()) {
+      this.#letGo()
+      return
+    }
+    this.#state = 'idle'
+    this.#rounds?.told(this)
+  }
+
+  #failed(error: unknown): void {
+    if (!(error instanceof CacheError)) this.#options.onFault(error)
+    this.#fail(error, 'inexact')
+  }
+
+  #written(): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    const isRestless = nowMs - this.#writtenMs < 2 * this.#everyMs()
+    this.#restless = isRestless ? this.#restless + 1 : 0
     this.#writtenMs = nowMs
   }
 
   #everyMs(): number {
-    return this.#restless < restlessDocuments ? tellEveryMs : tellBusyEveryMs
+    return this.#restless < restlessDocuments ? roundMs : busyRounds * roundMs
   }
 
   /** A method, since the compiler takes the state for what it was before something was awaited. */
@@ -279,7 +305,6 @@ export class LiveResponse implements RegisteredWatch {
 
   /** Gives back the view. Its methods are generators, so not while it is asked. */
   #letGo(): void {
-    this.#cancelDue?.()
     if (this.#isLetGo) return
     this.#isLetGo = true
     this.#options.view.close()

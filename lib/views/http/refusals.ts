@@ -1,6 +1,16 @@
 /** Refusals of views that lists do not have. */
 
-import { badRequest, StatusError, tooManyRequests } from '@watchglass/kube'
+import type { NotExact } from '@watchglass/base'
+import { NeedsConversion } from '@watchglass/codec'
+import {
+  badRequest,
+  notExactly,
+  type Resource,
+  resourceText,
+  serviceUnavailable,
+  StatusError,
+  tooManyRequests,
+} from '@watchglass/kube'
 
 /** More groups would be counted than an answer has. */
 export function tooManyGroups(): StatusError {
@@ -17,4 +27,12 @@ export function tooManyLive(): StatusError {
 /** A connection that is to be upgraded has to ask for a live page. */
 export function onlyLiveUpgrades(): StatusError {
   return badRequest('only a live view (watch=1) can be had over a WebSocket')
+}
+
+/** A live view ends: an object cannot be shown. One that a webhook has to convert first can be when
+ *  the view is asked for again, or whoever asks is told what is wrong with the webhook. */
+export function cannotGoOn(resource: Resource, problem: NotExact): StatusError {
+  if (!(problem instanceof NeedsConversion)) return notExactly(resource, problem)
+  const message = `the live view of "${resourceText(resource)}" ends: an object has to be converted by a webhook, and is not yet: ask again`
+  return new StatusError('not_ready', serviceUnavailable(message, 1))
 }

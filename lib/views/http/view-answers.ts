@@ -9,6 +9,7 @@ import {
   type Key,
   NotExact,
   repeat,
+  type Revision,
   Slice,
 } from '@watchglass/base'
 import {
@@ -30,6 +31,7 @@ import { contentType, type ObjectEncoder, type Segment } from '@watchglass/codec
 import {
   type Handshake,
   listExpired,
+  type ListPlan,
   notExactly,
   type PassReason,
   type Reads,
@@ -37,13 +39,14 @@ import {
   type ResourceRoute,
   watchExpired,
 } from '@watchglass/kube'
-import { type Keyspace, type SegmentCache, Snapshot } from '@watchglass/store'
+import { type Hub, type Keyspace, type SegmentCache, Snapshot } from '@watchglass/store'
 import { parseView, type ViewQuestion } from '../question/parse-view.ts'
 import type { ViewPieces } from '../documents/view-document.ts'
 import { type LiveSource, Views } from '../views.ts'
 import { acceptedCarriage } from './accepted-carriage.ts'
 import { eventsMediaType, type LiveCarriage } from './live-carriage.ts'
 import { LiveResponse } from './live-response.ts'
+import { LiveRounds } from './live-rounds.ts'
 import { viewsDocument } from './openapi.ts'
 import { onlyLiveUpgrades, tooManyGroups, tooManyLive } from './refusals.ts'
 
@@ -71,6 +74,7 @@ interface KnownView {
 export class ViewAnswers implements AnswerViews, Droppable {
   readonly #options: ViewAnswersOptions
   readonly #views: Views
+  readonly #rounds = new Map<string, LiveRounds>()
   readonly #cancel: CancelTimer
 
   constructor(options: ViewAnswersOptions) {
@@ -213,7 +217,7 @@ export class ViewAnswers implements AnswerViews, Droppable {
   ): Promise<void> {
     const { question, carriage } = known
     const { plan } = question
-    const { watches, clock, pace } = services
+    const { watches, clock, pace, preparation } = services
     const view = await inSlices(this.#views.open(question, source), pace)
     if (view === 'full') throw tooManyLive()
     if (view === 'expired') throw watchExpired(source.snapshot.revision, source.store.revision)
@@ -227,7 +231,9 @@ export class ViewAnswers implements AnswerViews, Droppable {
       const stream = respondTo(context, known, clock)
       const { onFault } = this.#options
       const { resource } = plan
-      connection = new LiveResponse({ stream, carriage, resource, view, held, clock, onFault })
+      const { faults } = context
+      const parts = { stream, carriage, resource, view, held, faults }
+      connection = new LiveResponse({ ...parts, clock, onFault })
     } finally {
       if (connection === undefined) view.close()
     }
@@ -237,17 +243,43 @@ export class ViewAnswers implements AnswerViews, Droppable {
     if (!(await opened.begin())) return
     watches.follow(opened, {
       keyspace: plan.keyspace,
-      audience: {
-        id: JSON.stringify(['views', plan.range.start, plan.range.end]),
-        range: plan.range,
-        frameOf: () => changedFrame,
-      },
+      audience: hub =>
+        opened.join(this.#roundsOf(hub, plan, { position: view.revision, preparation })),
       position: view.revision,
       timeoutSeconds: question.timeoutSeconds,
       allowBookmarks: context.faults?.dropsBookmarks() !== true,
-      sink: opened.sink,
     })
   }
+
+  /** The rounds of all live pages of a range. */
+  #roundsOf(hub: Hub, plan: ListPlan, { position, preparation }: RoundsFrom): LiveRounds {
+    const { resource, keyspace, range } = plan
+    const id = JSON.stringify(['views', resource.version, range.start, range.end])
+    const known = this.#rounds.get(id)
+    // A resource that was dropped and has come back has another hub.
+    if (known?.hub === hub && known.isOpen) return known
+    const waiting = resource.storage?.conversion === 'webhook' ? preparation : undefined
+    const rounds = new LiveRounds({
+      hub,
+      id,
+      range,
+      position,
+      clock: this.#options.clock,
+      isHeld: ({ before, after }) =>
+        waiting?.waitsFor(resource, keyspace, [before, after]) === true,
+      onEmpty: () => {
+        if (this.#rounds.get(id) === rounds) this.#rounds.delete(id)
+      },
+    })
+    this.#rounds.set(id, rounds)
+    return rounds
+  }
+}
+
+interface RoundsFrom {
+  /** Everything up to here is known to the first page. */
+  readonly position: Revision
+  readonly preparation: ReadServices['preparation']
 }
 
 /** A view up to this size is made before any of it is sent, so that an object which cannot be shown
@@ -293,9 +325,6 @@ interface PacedServices extends ReadServices {
 /** Columns of one's own read the whole object. */
 const wholeObjects = { encoding: 'json', rendering: 'object' } as const
 
-/** Tells a live page that something has changed. It is sent to nobody. */
-const changedFrame = new Uint8Array(1)
-
 /** The contents that a view is made of; a reason why nobody can answer it now, or undefined if
  *  there is nothing left to answer. */
 async function freshContents(
@@ -329,8 +358,11 @@ function respondTo(
   { carriage, handshake }: KnownView,
   clock: Clock,
 ): ResponseStream {
-  if (handshake !== undefined) return openWebSocket(context, handshake, clock)
-  const { reply, request } = context
+  const { reply, request, faults } = context
+  if (handshake !== undefined) {
+    const stream = openWebSocket(context, handshake, clock)
+    return faults?.applyToMessages(stream, clock) ?? stream
+  }
   const type = carriage === 'events' ? eventsMediaType : contentType('json')
   // Proxies such as nginx would gather the events first.
   const { status, headers } = reply.response(200, type, { 'x-accel-buffering': 'no' })

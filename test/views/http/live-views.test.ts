@@ -160,6 +160,31 @@ t.test('a server that stops ends live views cleanly', async t => {
   t.equal(last, undefined, 'nothing follows')
 })
 
+t.test('faults that end watches end live views', async t => {
+  const rules = ['watch-end,after=1,agent=one', 'watch-expired,after=0,agent=two']
+  const served = await startServed(t, { faults: { rules, seed: 1 } })
+  for (const name of ['b', 'd', 'e']) await put(served, name)
+  await caughtUp(served, 3)
+  const open = async (agent: string): Promise<() => Promise<LiveDocument[]>> => {
+    const live = await openLive(t, served.service.port, path, { 'user-agent': agent })
+    t.match(await live.next(), { type: 'PAGE' })
+    return async () => {
+      const documents: LiveDocument[] = []
+      for (let next = await live.next(); next !== undefined; next = await live.next()) {
+        documents.push(next)
+      }
+      return documents
+    }
+  }
+  const rests = [await open('one'), await open('two')]
+  await remove(served, 'b')
+  const [ended = [], expired = []] = await Promise.all(rests.map(rest => rest()))
+  t.match(ended, [{ type: 'CHANGE', left: ['uid-b'] }])
+  t.equal(ended.length, 1, 'cleanly, after one document')
+  t.match(expired, [{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }])
+  t.equal(expired.length, 1)
+})
+
 /** The head of the answer, and the text messages behind it, which are short. */
 function messagesOf(socket: AsyncIterable<Buffer>): {
   readonly head: Promise<string>

@@ -12,6 +12,7 @@ import {
   type Served,
   startServed,
 } from '../../support/http/served.ts'
+import { openLive } from '../../support/http/live-lines.ts'
 import { moment } from '../../support/http/moment.ts'
 
 interface Converter {
@@ -193,6 +194,34 @@ t.test('a watch shows changes in the version that it asks for', async t => {
     t.match(object, { apiVersion: 'test.local/v2', spec: { by: 'webhook' } })
   }
   client.abort()
+})
+
+t.test('a live view waits for objects that are to be converted', async t => {
+  const [served, converter] = await started(t)
+  await define(served, converter, 'things')
+  await create(served, 'things', 'b')
+  const path = '/views/apis/test.local/v2/things?watch=1&sort=-by&columns=name,by:.spec.by'
+  const live = await openLive(t, served.service.port, path)
+  t.match(await live.next(), { type: 'PAGE', rows: [{ name: 'b', cells: ['b', 'webhook'] }] })
+  await create(served, 'things', 'a')
+  t.match(await live.next(), { type: 'CHANGE', rows: [{ row: { cells: ['a', 'webhook'] } }] })
+  await send(served, 'DELETE', '/apis/test.local/v1/things/b')
+  const gone = await live.until(({ left }) => (left as string[]).length > 0)
+  t.match(gone, { type: 'CHANGE', total: 1 })
+  t.strictSame(converter.calls, [['b'], ['a']])
+})
+
+t.test('a live view whose webhook fails ends, and says why', async t => {
+  const [served, converter] = await started(t)
+  await define(served, converter, 'larges', '/grow')
+  const path = '/views/apis/test.local/v2/larges?watch=1&columns=name,by:.spec.by'
+  const live = await openLive(t, served.service.port, path)
+  t.match(await live.next(), { type: 'PAGE', rows: [] })
+  await create(served, 'larges', 'a')
+  t.match(await live.next(), {
+    type: 'ERROR',
+    object: { code: 503, message: /^the live view of "larges.test.local" ends: an object has to/ },
+  })
 })
 
 t.test('a webhook that hangs or gives too much hurts its own readers only', async t => {

@@ -65,6 +65,16 @@ export interface WatchingClient {
   readonly behind: number
 }
 
+function joined(
+  hub: Hub,
+  connection: RegisteredWatch,
+  { audience, position, sink = connection }: Following,
+): FollowedWatcher {
+  if (typeof audience === 'function') return audience(hub)
+  const watcher = hub.add(audience, position, sink)
+  return { watcher, release: () => hub.delete(watcher) }
+}
+
 type Counted = { -readonly [Name in keyof WatchingClient]: WatchingClient[Name] }
 
 const visitedMax = 20_000
@@ -91,16 +101,23 @@ export interface RegisteredWatch extends WatcherSink {
   end(as?: WatchEnd): void
 }
 
+/** The watcher of a watch, and what lets go of it. */
+export interface FollowedWatcher {
+  readonly watcher: Watcher
+  readonly release: () => void
+}
+
 /** The stream of changes that a new watch follows. */
 export interface Following {
   readonly keyspace: Key
-  readonly audience: AudienceSpec
+  /** The audience that it belongs to, or the watcher that it shares with others. */
+  readonly audience: AudienceSpec | ((hub: Hub) => FollowedWatcher)
   /** Everything up to here has been sent. */
   readonly position: Revision
   /** Undefined or 0: the server decides. */
   readonly timeoutSeconds: number | undefined
   readonly allowBookmarks: boolean
-  /** Sink of the hub, if it is not the connection itself. */
+  /** Sink of an audience's frames, if it is not the connection itself. */
   readonly sink?: WatcherSink | undefined
 }
 
@@ -200,15 +217,14 @@ export class OpenWatches {
   /** Lets a watch follow its keyspace until its time is up, its client leaves, or the server
    *  stops. */
   follow(connection: RegisteredWatch, following: Following): void {
-    const { keyspace, audience, position, timeoutSeconds = 0, allowBookmarks } = following
-    const { sink = connection } = following
+    const { keyspace, position, timeoutSeconds = 0, allowBookmarks } = following
     const { request } = connection
     const hub = this.source.hub(keyspace)
     if (this.#isExpired(connection, following, hub.oldest)) {
       connection.expired(hub.oldest, position)
       return
     }
-    const watcher = hub.add(audience, position, sink)
+    const { watcher, release } = joined(hub, connection, following)
     connection.follow(hub, watcher)
     const nowMs = this.#clock.monotonicMs()
     const timeoutMs =
@@ -230,7 +246,7 @@ export class OpenWatches {
         this.reports?.of(connection.framing.resource).terminatedSlow()
       }
       this.#schedule.delete(watch, watch.dueAtMs)
-      hub.delete(watcher)
+      release()
       if (this.#open.size > 0) return
       this.#alarm.clear()
     })
