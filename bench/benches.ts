@@ -18,6 +18,7 @@ import { httpBench } from './http/http.ts'
 import { ingestBench } from './ingest/ingest.ts'
 import { listBench } from './list/list.ts'
 import { coldBench } from './million/cold.ts'
+import { growthBench } from './million/growth.ts'
 import { millionBench } from './million/million.ts'
 import { mirrorBench } from './mirror/mirror.ts'
 import { proxyBench } from './proxy/proxy.ts'
@@ -28,6 +29,7 @@ import { storeBench } from './store/store.ts'
 import { threadsBench } from './threads/threads.ts'
 import { viewsBench } from './views/views.ts'
 import { slowWatchersBench } from './watch/slow-watchers.ts'
+import { checkpointBench } from './tiers/checkpoint.ts'
 import { tiersBench } from './tiers/tiers.ts'
 import { watchBench } from './watch/watch.ts'
 import { writeBench } from './write/write.ts'
@@ -39,6 +41,7 @@ export const benches: readonly Bench[] = [
   mirrorBench,
   ingestBench,
   millionBench,
+  growthBench,
   coldBench,
   sizingBench,
   clustersBench,
@@ -62,5 +65,6 @@ export const benches: readonly Bench[] = [
   authBench,
   threadsBench,
   tiersBench,
+  checkpointBench,
   attacksBench,
 ]

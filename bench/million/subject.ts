@@ -13,9 +13,9 @@ export interface Start {
 }
 
 /** From the start of the process until everything is mirrored. */
-export async function startProgram(endpoint: string): Promise<Start> {
+export async function startProgram(endpoint: string, args: readonly string[] = []): Promise<Start> {
   const startMs = performance.now()
-  const program = await Program.start([`--etcd=${endpoint}`], probe)
+  const program = await Program.start([`--etcd=${endpoint}`, ...args], probe)
   return { program, seconds: (performance.now() - startMs) / 1000 }
 }
 

@@ -134,6 +134,7 @@ export { type ServerChecks, ServiceHealth } from './keepers/service-health.ts'
 export { SlabKeeper } from './keepers/slab-keeper.ts'
 export { WarmUp } from './keepers/warm-up.ts'
 export { WatchHubs } from './keepers/watch-hubs.ts'
+export type { Checkpoint, CheckpointContents } from './mirror/checkpoint.ts'
 export { compactNow } from './mirror/compact-now.ts'
 export {
   contentsAt,

@@ -8,6 +8,7 @@ import type { EtcdListen } from './listen-settings.ts'
 import { ReplicaPage } from './replica-page.ts'
 import { EtcdSessions } from './pass/etcd-sessions.ts'
 import {
+  type Checkpoint,
   Followers,
   type Health,
   type Metrics,
@@ -27,6 +28,8 @@ export interface EtcdReplicaOptions {
   readonly onRenewed?: ((renew: (tls: Tls) => void) => CancelTimer) | undefined
   /** For the mirror, to the same etcd. Closed by the caller, after the replica has stopped. */
   readonly client: Client
+  /** Contents that etcd had before, from which the mirror starts. */
+  readonly checkpoint?: Checkpoint | undefined
   readonly history?: HistoryBounds | undefined
   readonly clock: Clock
   readonly metrics: Metrics

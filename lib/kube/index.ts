@@ -92,6 +92,7 @@ export {
   mirroredKeyspaces,
   ruleKeyspaces,
   specialKeyspaces,
+  specialPrefixes,
 } from './resources/special-keyspaces.ts'
 export { compareVersions } from './resources/versions.ts'
 export { scaleBody } from './scale.ts'

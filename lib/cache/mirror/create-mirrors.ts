@@ -3,6 +3,7 @@
 
 import { inRange, keyFromText, type KeyRange, prefixRange } from '@watchglass/base'
 import type { Client } from '@watchglass/etcd'
+import type { Checkpoint } from './checkpoint.ts'
 import { MirrorSet } from './mirror-set.ts'
 import { Mirror, type MirrorOptions } from './mirror.ts'
 import { rangesWithout } from './feed/ranges.ts'
@@ -15,6 +16,8 @@ export interface OtherEtcd {
 
 export interface MirrorsOptions {
   readonly client: Client
+  /** Contents that the first etcd had before. */
+  readonly checkpoint?: Checkpoint | undefined
   readonly others?: readonly OtherEtcd[] | undefined
   /** etcd prefixes that are neither mirrored nor served. */
   readonly excluded?: readonly string[] | undefined
@@ -25,13 +28,13 @@ export interface MirrorsOptions {
 /** Mirrors that are not started. The first etcd is followed wherever no other one is, and nothing
  *  is excluded. */
 export function createMirrors(
-  { client, others = [], excluded = [], prefixes }: MirrorsOptions,
-  common: Omit<MirrorOptions, 'client' | 'ranges'>,
+  { client, checkpoint, others = [], excluded = [], prefixes }: MirrorsOptions,
+  common: Omit<MirrorOptions, 'client' | 'ranges' | 'checkpoint'>,
 ): MirrorSet {
   const elsewhere = [...excluded, ...others.flatMap(({ prefixes }) => prefixes)].map(rangeBelow)
   const ranges = rangesOf(prefixes).flatMap(range => rangesWithout(range, elsewhere))
   const mirrors = [
-    new Mirror({ ...common, client, ranges }),
+    new Mirror({ ...common, client, checkpoint, ranges }),
     ...others.map(
       other =>
         new Mirror({ ...common, client: other.client, ranges: other.prefixes.map(rangeBelow) }),

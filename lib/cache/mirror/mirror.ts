@@ -18,6 +18,7 @@ import {
   type Revision,
 } from '@watchglass/base'
 import type { OwnRevision, ResponseHeader, Source } from '@watchglass/etcd'
+import { type Checkpoint, HeldCheckpoint } from './checkpoint.ts'
 import type { LoadReport } from './feed/bootstrap.ts'
 import { CompactionFollower } from './feed/compaction.ts'
 import { DirectReads } from './reads/direct-reads.ts'
@@ -59,6 +60,8 @@ export interface MirrorOptions {
   /** Makes values plain that an API server has compressed; undefined: they stay as etcd has
    *  them. */
   readonly plain?: PlainValues | undefined
+  /** Contents that etcd had before: what is still the same is not read from etcd. */
+  readonly checkpoint?: Checkpoint | undefined
   readonly onLoad?: ((range: KeyRange, report: LoadReport) => void) | undefined
   /** Called when something has changed that the sink is not told: the epoch, the compacted
    *  revision, or whether progress can be trusted. */
@@ -116,9 +119,11 @@ export class Mirror {
     })
     const onLoad = options.onLoad ?? (() => {})
     const onFactsChanged = options.onFactsChanged ?? (() => {})
+    const { checkpoint } = options
     this.#probe = probe
     this.#context = {
       ...options,
+      checkpoint: checkpoint && new HeldCheckpoint(checkpoint, { clock, logger, signal }),
       epochs,
       landmarks,
       probe,

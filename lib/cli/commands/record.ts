@@ -62,10 +62,14 @@ async function recordTo(
       range: prefix === undefined ? allKeys : prefixRange(keyFromText(prefix)),
       revision: from,
       isBaseOnly,
-      createTarget: async () => {
+      createTarget: async clusterId => {
         await writer?.close()
-        const access = anonymizer === undefined ? 'private' : 'shared'
-        writer = await createWriter(values.text('format'), path, access)
+        const isShared = anonymizer !== undefined
+        writer = await createWriter(values.text('format'), path, {
+          access: isShared ? 'shared' : 'private',
+          // Under pseudonyms it is of no etcd.
+          clusterId: isShared ? undefined : clusterId,
+        })
         return anonymizer === undefined ? writer : new AnonymousTarget(writer, anonymizer, logger)
       },
       onReport: ({ entries, changes, revision: at }) => {
@@ -93,12 +97,12 @@ type Writer = RecordingWriter | ForeignWriter
 function createWriter(
   format: string | undefined,
   path: string,
-  access: FileAccess,
+  { access, clusterId }: { readonly access: FileAccess; readonly clusterId: bigint | undefined },
 ): Promise<Writer> {
   const nowMs = (): number => Math.round(systemClock.wallMs())
   return format === 'kwok' || format === 'simkube'
     ? createForeignWriter(format, path, nowMs, access)
-    : RecordingWriter.create(path, nowMs, access)
+    : RecordingWriter.create(path, nowMs, access, clusterId)
 }
 
 /** Fails at once if no member of etcd answers at the start. A member that is lost later is waited

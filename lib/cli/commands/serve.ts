@@ -11,10 +11,11 @@ import { addressOf } from './plan/listen.ts'
 import type { OptionValues } from '../options/option-values.ts'
 import { threadsOf } from './plan/threads.ts'
 import { giveCollectorRoom } from './collector.ts'
-import { openFilesMax, systemClock } from '@watchglass/cache'
+import { type Checkpoint, openFilesMax, systemClock } from '@watchglass/cache'
 import type { CommandContext } from './context.ts'
 import { requireFree } from './free-address.ts'
 import { introduce } from './introduction.ts'
+import { checkpointOf } from './plan/checkpoint.ts'
 import { type OpenClient, openEtcdClient } from './etcd-client.ts'
 import { loadRecording } from './recordings/load.ts'
 import { replayPlanOf, startReplay } from './recordings/replay-plan.ts'
@@ -43,13 +44,14 @@ export async function serve(context: CommandContext): Promise<number> {
     return (await import('./serve-clusters.ts')).serveClusters(context)
   }
   checkRules(values, fleetOptions)
+  const checkpoint = checkpointOf(values)
   const isOwnEtcd = isEmbedded(values)
   const etcdListen = etcdListenOf(values)
   if (values.text('listen') === 'none') {
     checkRules(values, [listenOption])
     if (isUpstreamMirrored.holds(values)) throw invalid('--listen none needs --etcd')
     if (isOwnEtcd) await inEmbeddedEtcd(context, () => untilAborted(context.signal))
-    else if (etcdListen !== undefined) await serveEtcdOnly(context, etcdListen)
+    else if (etcdListen !== undefined) await serveEtcdOnly(context, etcdListen, checkpoint)
     return 0
   }
   if (isOwnEtcd) await requireFreeAddresses(values)
@@ -71,8 +73,9 @@ export async function serve(context: CommandContext): Promise<number> {
       await inEtcd(context, connection, async etcd => {
         const { onRenewed } = etcd
         const writes = await withBasics(context, plan, etcd)
-        const replica = etcdListen && { listen: etcdListen, connection, onRenewed }
-        return serveApi(context, withAttached(plan, { ...writes, workers, replica }), etcd)
+        const replica = etcdListen && { listen: etcdListen, connection, onRenewed, checkpoint }
+        const attached = { ...writes, workers, replica }
+        return serveApi(context, withAttached(plan, attached), { ...etcd, checkpoint })
       })
     }
   } finally {
@@ -169,6 +172,7 @@ async function workersFor(values: OptionValues): Promise<WorkersOptions | undefi
 /** The etcd that is mirrored. Without a client it is the upstream. */
 interface MirroredEtcd {
   readonly client: Client | undefined
+  readonly checkpoint?: Checkpoint | undefined
   /** For people. */
   readonly name: string
 }
@@ -224,7 +228,11 @@ async function inEmbeddedEtcd<T>(
 }
 
 /** Serves etcd's own API and nothing else. */
-async function serveEtcdOnly(context: CommandContext, listen: EtcdListen): Promise<void> {
+async function serveEtcdOnly(
+  context: CommandContext,
+  listen: EtcdListen,
+  checkpoint: Checkpoint | undefined,
+): Promise<void> {
   const { values, logger, signal } = context
   const connection = etcdConnection(values)
   const { startEtcdService } = await import('../compose/etcd-service.ts')
@@ -233,6 +241,7 @@ async function serveEtcdOnly(context: CommandContext, listen: EtcdListen): Promi
   try {
     const service = await startEtcdService({
       client: etcd.client,
+      checkpoint,
       connection,
       onRenewed: etcd.onRenewed,
       listen,
@@ -310,7 +319,7 @@ async function serveApi(
   try {
     await serveMirrored(context, etcd, {
       ...options,
-      etcd: { client: etcd.client, others, prefix },
+      etcd: { client: etcd.client, checkpoint: etcd.checkpoint, others, prefix },
       operating: { ...options.operating, levelledLogger: context.logger },
     })
   } finally {

@@ -37,6 +37,7 @@ import {
   WatchHubs,
 } from '@watchglass/cache'
 import type { Segment } from '@watchglass/codec'
+import { specialPrefixes } from '@watchglass/kube'
 import { type Keyspace, SegmentCache } from '@watchglass/store'
 import { LateCall, partOf, type PartTable } from './composition.ts'
 import { createServiceHandler } from './handler.ts'
@@ -126,12 +127,13 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
         isWatched: isWatched.call,
       })
       if (ofApi !== undefined) return ofApi
-      const { client, others, prefix, limits = defaultLimits } = etcd
+      const { client, checkpoint, others, prefix, limits = defaultLimits } = etcd
       assert(client !== undefined, 'a service mirrors an etcd or an API')
-      const { configured = [], excluded } = served ?? {}
+      const { configured = [], excluded, only } = served ?? {}
       const elsewhere = configured.flatMap(({ storage }) => storage?.prefix ?? [])
+      const below = only === undefined ? [`${prefix}/`] : [...only, ...specialPrefixes(prefix)]
       return createMirrors(
-        { client, others, excluded, prefixes: [`${prefix}/`, ...elsewhere] },
+        { client, checkpoint, others, excluded, prefixes: [...below, ...elsewhere] },
         {
           ...common,
           limits,

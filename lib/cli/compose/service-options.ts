@@ -9,6 +9,7 @@ import type {
   AuditLog,
   AuthorizationOptions,
   CertificateFile,
+  Checkpoint,
   CreateTally,
   Handler,
   Listen,
@@ -49,6 +50,8 @@ export interface ServiceOptions {
 export interface MirroredEtcds {
   /** Closed by the caller, after the service has stopped. */
   readonly client: Client | undefined
+  /** Contents that it had before, from which its mirror starts. */
+  readonly checkpoint?: Checkpoint | undefined
   /** etcds that keep what lies below some prefixes. Their clients stay the caller's, too. */
   readonly others?: readonly OtherEtcd[] | undefined
   /** `/registry` */
@@ -94,6 +97,9 @@ export interface ServedOptions {
   readonly configured?: readonly Resource[] | undefined
   /** etcd prefixes that are neither mirrored nor served. */
   readonly excluded?: readonly string[] | undefined
+  /** etcd prefixes of the only resources that are kept; all are if it is left out. Nothing else is
+   *  read from etcd, but for what affects how they are served. */
+  readonly only?: readonly string[] | undefined
   /** Whether a resource is kept that is stored under a prefix; all are if it is left out. With an
    *  upstream only. */
   readonly isKept?: ((prefix: Key) => boolean) | undefined
@@ -162,7 +168,9 @@ export interface AttachedOptions {
   /** In such a thread: where its contents come from. */
   readonly copies?: CopiesOptions | undefined
   /** Listener of etcd's own API, and the etcd that its calls pass to. */
-  readonly replica?: Pick<EtcdReplicaOptions, 'listen' | 'connection' | 'onRenewed'> | undefined
+  readonly replica?:
+    | Pick<EtcdReplicaOptions, 'listen' | 'connection' | 'onRenewed' | 'checkpoint'>
+    | undefined
   /** Listener of etcd's own API where the upstream is mirrored, and nothing passes. */
   readonly apiReplica?: Pick<ApiReplicaOptions, 'listen'> | undefined
 }

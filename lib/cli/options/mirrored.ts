@@ -1,5 +1,6 @@
 /** The options that say what is mirrored, and in which forms it is served. */
 
+import { isOwnEtcd, isUpstreamMirrored } from './etcd.ts'
 import type { DefaultedOption, Option, ParsedOption } from './option.ts'
 
 /** `1.34` of `1.34`, `v1.34` and `34`. */
@@ -26,6 +27,27 @@ export const etcdForOption: ParsedOption<HeldResource> = {
   wrong: 'is not RESOURCE=URL, such as events=http://10.0.0.2:2379',
 }
 
+/** A file, or an address. */
+export type CheckpointPlace = string | URL
+
+export const checkpointOption: ParsedOption<CheckpointPlace> = {
+  name: 'checkpoint',
+  value: 'FILE|URL',
+  help: 'Starts from contents of this etcd that watchglass save wrote: a file, or an https address, such as a signed one of S3. Only keys, and what has changed since, are read from etcd. A checkpoint that is damaged, or of another etcd, is left aside. Prefer the environment variable for a signed address: other users of the machine can see arguments.',
+  parse(text) {
+    if (!/^[a-z][\w+.-]*:\/\//.test(text)) return text === '' ? undefined : text
+    const url = URL.canParse(text) ? new URL(text) : undefined
+    const isNear = url !== undefined && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
+    const isAllowed = url?.protocol === 'https:' || (url?.protocol === 'http:' && isNear)
+    return isAllowed ? url : undefined
+  },
+  wrong: 'is neither a file nor an https address (http on this machine only)',
+  excludes: [
+    { that: isOwnEtcd, because: '--load fills an etcd in this process' },
+    { that: isUpstreamMirrored, because: 'no etcd is mirrored' },
+  ],
+}
+
 export const kubernetesVersionOption: DefaultedOption<string> = {
   name: 'kubernetes-version',
   value: 'MINOR',
@@ -36,6 +58,7 @@ export const kubernetesVersionOption: DefaultedOption<string> = {
 }
 
 export const mirroredOptions: readonly Option[] = [
+  checkpointOption,
   etcdForOption,
   {
     name: 'exclude',

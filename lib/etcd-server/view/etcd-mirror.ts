@@ -11,6 +11,7 @@ import {
 } from '@watchglass/base'
 import type { Client } from '@watchglass/etcd'
 import {
+  type Checkpoint,
   defaultLimits,
   Mirror,
   type MirrorMetrics,
@@ -22,6 +23,8 @@ import type { HistoryBounds } from '@watchglass/store'
 
 export interface EtcdMirrorOptions {
   readonly client: Client
+  /** Contents that it had before. */
+  readonly checkpoint?: Checkpoint | undefined
   /** Prefixes of the keys. None of them begins like another one. */
   readonly prefixes: readonly string[]
   /** The bounds of the history; the default ones if it is left out. */
@@ -49,13 +52,15 @@ const defaultHistory: HistoryBounds = {
 
 /** A mirror that is not started. */
 export function createEtcdMirror(options: EtcdMirrorOptions): EtcdMirror {
-  const { client, clock, random, logger, metrics, sink, history = defaultHistory } = options
+  const { client, checkpoint, clock, random, logger, metrics, sink } = options
+  const { history = defaultHistory } = options
   const places = options.prefixes.map(prefix => ({
     name: `etcd ${prefix === '' ? 'all' : prefix}`,
     range: prefixRange(keyFromText(prefix)),
   }))
   const mirror = new Mirror({
     client,
+    checkpoint,
     clock,
     random,
     limits: defaultLimits,

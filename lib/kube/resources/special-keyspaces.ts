@@ -10,6 +10,8 @@ export const declaringResources = [
   'apiregistration.k8s.io/apiservices',
 ] as const
 
+const specialResources = [...ruleResources, ...declaringResources]
+
 /** True for keyspaces that hold access rules. */
 export function ruleKeyspaces(prefix: string): (keyspace: string) => boolean {
   return isOneOf(prefix, ruleResources)
@@ -17,7 +19,12 @@ export function ruleKeyspaces(prefix: string): (keyspace: string) => boolean {
 
 /** True for keyspaces that affect how others are served. */
 export function specialKeyspaces(prefix: string): (keyspace: string) => boolean {
-  return isOneOf(prefix, [...ruleResources, ...declaringResources])
+  return isOneOf(prefix, specialResources)
+}
+
+/** Their etcd prefixes. */
+export function specialPrefixes(prefix: string): string[] {
+  return specialResources.map(name => `${prefix}/${name}/`)
 }
 
 /** Which keyspaces are mirrored: what is kept for clients, and what affects how others are served;

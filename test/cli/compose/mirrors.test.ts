@@ -64,6 +64,37 @@ t.test('events come from another etcd, and what is excluded is not served', asyn
   t.notMatch(body.toString(), /"secrets"/, 'nor is it discovered')
 })
 
+t.test('of an etcd only what is kept is read, and what affects how that is served', async t => {
+  const client = createEtcd()
+  await put(client, '/registry/pods/default/a', named('Pod', 'a'))
+  await put(client, '/registry/secrets/default/hidden', named('Secret', 'hidden'))
+  const asked = new Set<string>()
+  const range = client.range.bind(client)
+  const watch = client.watch.bind(client)
+  client.range = (request, signal) => {
+    asked.add(request.range.start)
+    return range(request, signal)
+  }
+  client.watch = (request, sink) => {
+    asked.add(request.range.start)
+    return watch(request, sink)
+  }
+  const only = ['/registry/pods/']
+  const isKept = (prefix: string): boolean => only.includes(prefix)
+  const { service } = await startServed(t, { client, only, isKept, excluded: ['/registry/roles/'] })
+  await service.ready
+  const { body } = await ask(service.port, { path: '/api/v1/pods' })
+  t.match(body.toString(), /"name":"a"/)
+  t.same([...asked].filter(key => key.endsWith('/')).sort(), [
+    '/registry/apiextensions.k8s.io/customresourcedefinitions/',
+    '/registry/apiregistration.k8s.io/apiservices/',
+    '/registry/clusterrolebindings/',
+    '/registry/clusterroles/',
+    '/registry/pods/',
+    '/registry/rolebindings/',
+  ])
+})
+
 t.test('options name resources as kubectl does', async t => {
   t.same(planOf('--exclude', 'secrets,leases.coordination.k8s.io', '--exclude', 'a.example.com'), {
     others: new Map(),

@@ -36,6 +36,14 @@ const refused: readonly (readonly [args: readonly string[], message: string])[] 
   ],
   [[etcd, '--webhook-host=a'], '--webhook-host needs a server that takes writes: add --writable'],
   [[etcd, '--discover-resources'], '--discover-resources needs --upstream'],
+  [
+    ['--checkpoint=a'],
+    '--checkpoint goes without --etcd embedded: --load fills an etcd in this process',
+  ],
+  [
+    [upstream, '--checkpoint=a'],
+    '--checkpoint goes without --upstream without --etcd: no etcd is mirrored',
+  ],
   [[etcd, '--upstream-timeout=5'], '--upstream-timeout needs --upstream'],
   [
     [etcd, upstream, '--auth=rbac'],

@@ -98,7 +98,9 @@ export class TinyEtcd implements Client {
     const limit = request.limit ?? Infinity
     const count = entries.length
     if (request.countOnly === true) return { header: this.header, entries: [], more: false, count }
-    return { header: this.header, entries: entries.slice(0, limit), more: count > limit, count }
+    const sent = entries.slice(0, limit)
+    const answered = request.keysOnly === true ? sent.map(withoutValue) : sent
+    return { header: this.header, entries: answered, more: count > limit, count }
   }
 
   watch(request: WatchRequest, sink: WatchSink): WatchStream {
@@ -136,6 +138,10 @@ export class TinyEtcd implements Client {
     }
     return entries
   }
+}
+
+function withoutValue(entry: KeyValue): KeyValue {
+  return new KeyValue(entry.key, { bytes: Buffer.alloc(0), start: 0, end: 0 }, entry)
 }
 
 /** A watch as etcd's end sees it. */

@@ -32,7 +32,7 @@ export function serviceOptions(
 ): ServiceOptions {
   const { client, others, prefix = '/registry', limits } = options
   const { listen = { protocol: 'http', host: '127.0.0.1', port: 0 }, tls, address } = options
-  const { schema, configured, excluded, isKept, hasCbor, hasShards, hasDrop } = options
+  const { schema, configured, excluded, only, isKept, hasCbor, hasShards, hasDrop } = options
   const { tokenEncryption, guardedHosts, compressesWatches, namespaces } = options
   const { adminListen, levelledLogger, certificateFiles, stopDelayMs } = options
   const { isWritable, hasControllers, simulation, basics, generated, access, admission, webhooks } =
@@ -46,6 +46,7 @@ export function serviceOptions(
       schema,
       configured,
       excluded,
+      only,
       isKept,
       namespaces,
       hasCbor,

@@ -13,6 +13,8 @@ import {
 } from '@watchglass/base'
 import type { Source } from '@watchglass/etcd'
 import { type BTree, BTreeBuilder, type KeyValue, type Snapshot } from '@watchglass/store'
+import type { HeldCheckpoint } from '../checkpoint.ts'
+import { CompletedPages } from './completed-pages.ts'
 import type { Epochs } from './epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
@@ -43,6 +45,7 @@ export interface LoadOptions {
   readonly probe: RevisionProbe
   readonly keyspaceOf: KeyspaceOf
   readonly plain?: PlainValues | undefined
+  readonly checkpoint?: HeldCheckpoint | undefined
   readonly signal: AbortSignal
   /** Called after each page. */
   readonly onReport: (report: LoadReport) => void
@@ -75,14 +78,53 @@ const clockCheckEntries = 256
 const logIntervalMs = 5000
 const newestMax = 3
 
-/** Reads a range of etcd and sorts it into keyspaces. Fails with `expired` when etcd compacted the
- *  revision meanwhile, and with `conflict` when the pages are not of one epoch. */
+/** Reads a range of etcd and sorts it into keyspaces, with values of the checkpoint where it has
+ *  them. Fails with `expired` when etcd compacted the revision meanwhile, and with `conflict` when
+ *  the pages are not of one epoch. */
 export async function loadKeyspaces(options: LoadOptions, request: LoadRequest): Promise<Loaded> {
+  const completed = await loadWithCheckpoint(options, request)
+  if (completed !== undefined) return completed
+  const { partsAtOnce } = options.limits
+  const pages = readPages(options, { range: request.range, partsAtOnce, attemptsMax: 5 })
+  return loadPages(options, request, pages)
+}
+
+/** Undefined if there is no checkpoint, or none of this etcd and its history. */
+async function loadWithCheckpoint(
+  options: LoadOptions,
+  request: LoadRequest,
+): Promise<Loaded | undefined> {
+  const { checkpoint, epochs, probe, logger, signal } = options
+  const contents = await checkpoint?.contents()
+  if (checkpoint === undefined || contents === undefined) return undefined
+  await probe.revisionNow(signal)
+  if (signal.aborted) throw new CacheError('closed', 'load was abandoned')
+  if (epochs.clusterId !== contents.clusterId) {
+    checkpoint.leaveAside(
+      `it is of etcd cluster ${contents.clusterId}, this is ${epochs.clusterId}`,
+    )
+    return undefined
+  }
+  const pages = new CompletedPages(options, contents)
+  const loaded = await loadPages(options, request, pages.read(request.range))
+  if (!(await pages.isSame())) {
+    checkpoint.leaveAside('it is of another history of this etcd, as before a restored backup')
+    return undefined
+  }
+  checkpoint.used()
+  const { taken } = pages
+  logger.info('completed the keys of a range', { checkpoint: taken, etcd: loaded.count - taken })
+  return loaded
+}
+
+async function loadPages(
+  options: LoadOptions,
+  request: LoadRequest,
+  pages: AsyncIterable<RangePage>,
+): Promise<Loaded> {
   const load = new Load(options, request)
   const mark = options.epochs.mark()
   let revision: Revision | undefined
-  const { partsAtOnce } = options.limits
-  const pages = readPages(options, { range: request.range, partsAtOnce, attemptsMax: 5 })
   for await (const page of pages) {
     const verdict = options.epochs.judge(mark, page.header)
     if (verdict !== 'same') {

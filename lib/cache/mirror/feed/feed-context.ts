@@ -2,6 +2,7 @@
 
 import type { Clock, KeyRange, Logger, Random } from '@watchglass/base'
 import type { Source } from '@watchglass/etcd'
+import type { HeldCheckpoint } from '../checkpoint.ts'
 import type { LoadReport } from './bootstrap.ts'
 import type { Epochs } from './epochs.ts'
 import type { Landmarks } from './landmarks.ts'
@@ -26,6 +27,7 @@ export interface FeedContext {
   readonly versions: MemberVersions
   readonly keyspaceOf: KeyspaceOf
   readonly plain?: PlainValues | undefined
+  readonly checkpoint?: HeldCheckpoint | undefined
   /** Called with the progress of a bootstrap after each page. */
   readonly onLoad: (range: KeyRange, report: LoadReport) => void
   /** The epoch, the compacted revision, or the trust in progress has changed. */

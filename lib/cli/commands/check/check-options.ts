@@ -41,6 +41,7 @@ import {
 } from '../../options/listening.ts'
 import { kubernetesVersionOption } from '../../options/mirrored.ts'
 import { memoryOption } from '../../options/process.ts'
+import { checkpointOf } from '../plan/checkpoint.ts'
 import { checkRules, listedValuesOf, valueOf } from '../../options/rules.ts'
 import { compareOption, compatibleWithOption } from '../../options/upstream.ts'
 
@@ -159,6 +160,7 @@ export async function checkFiles(list: CheckList, values: OptionValues): Promise
   if (values.text('otlp-endpoint') !== undefined) {
     await list.try('--otlp-endpoint', () => endpointOf(values)?.href ?? '')
   }
+  if (values.text('checkpoint') !== undefined) await list.try('--checkpoint', () => saved(values))
   const auditLog = values.text('audit-log')
   if (auditLog !== undefined && auditLog !== '-') {
     await list.try(`--audit-log ${auditLog}`, () => writable(auditLog))
@@ -167,6 +169,15 @@ export async function checkFiles(list: CheckList, values: OptionValues): Promise
     await list.try(`--${option} ${path}`, () => dateOf(option, path))
   }
 }
+
+/** The contents of the checkpoint, which are read whole: whether etcd has the same is seen at a
+ *  start. */
+async function saved(values: OptionValues): Promise<string> {
+  const { revision, clusterId, entries } = await checkpointOf(values)!.read(unlimited)
+  return `${entries.size} objects of etcd cluster ${clusterId} at revision ${revision}`
+}
+
+const unlimited = new AbortController().signal
 
 async function dateOf(option: string, path: string): Promise<Finding> {
   await access(path, constants.R_OK)

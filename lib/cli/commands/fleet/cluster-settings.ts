@@ -42,6 +42,7 @@ const ofOneCluster: ReadonlySet<string> = new Set([
   'etcd-listen-client-ca',
   'etcd-listen-allow',
   'etcd-listen-prefix',
+  'checkpoint',
   'data-dir',
   'durability',
   'generate',

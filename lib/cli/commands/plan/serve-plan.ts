@@ -82,6 +82,7 @@ export async function startPlan({ values, logger, access }: PlanParts): Promise<
     schema,
     configured,
     excluded: etcd.excluded,
+    only: etcd.cacheOnly,
     isKept: keptOf(etcd),
     namespaces: namespacesIn(values),
     hasCbor: values.switch('cbor'),

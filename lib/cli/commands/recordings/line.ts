@@ -55,22 +55,53 @@ export function formatLine(at: Revision, change: Change, timeMs?: number): strin
 export const baseBegin = 'base_begin'
 export const baseEnd = 'base_end'
 
-type BaseMark = typeof baseBegin | typeof baseEnd
-
-/** The line before or after the base that was read at `at`, without its line feed. */
-export function formatBaseMark(at: Revision, type: BaseMark): string {
-  return JSON.stringify({ [revisionName]: at, type })
+/** The line before or after a base: one names the etcd, the other proves that the base is whole.
+ *  Recordings of older versions do neither. */
+export interface BaseMark {
+  readonly type: typeof baseBegin | typeof baseEnd
+  /** The revision that the base was read at. */
+  readonly revision: Revision
+  /** Of the etcd, before the base. */
+  readonly clusterId?: bigint | undefined
+  /** Number of the lines of the base, and their CRC-32, behind it. */
+  readonly lines?: number | undefined
+  readonly checksum?: number | undefined
 }
+
+/** The line before or after a base, without its line feed. */
+export function formatBaseMark({ type, revision, clusterId, lines, checksum }: BaseMark): string {
+  return JSON.stringify({
+    [revisionName]: revision,
+    type,
+    cluster_id: clusterId === undefined ? undefined : String(clusterId),
+    lines,
+    crc32: checksum,
+  })
+}
+
+/** Marks have their type right after the revision; lines of changes, which are long, are not read
+ *  twice. */
+const markStart = /^\{"rev":[^,]{1,20},"type":"base_/
 
 /** The mark that a line is; undefined for a change. */
 export function baseMarkIn(text: string): BaseMark | undefined {
-  // Lines of changes are long: only short ones are read twice.
-  if (text.length > 64 || !text.includes('"base_')) return undefined
+  if (!markStart.test(text)) return undefined
   const fields = objectFrom(text)
-  const { type } = fields
+  const { type, cluster_id: cluster } = fields
   if (type !== baseBegin && type !== baseEnd) return undefined
-  revisionField(fields, revisionName)
-  return type
+  const known = (name: string): number | undefined => fields[name] as number | undefined
+  return {
+    type,
+    revision: revisionField(fields, revisionName),
+    clusterId: typeof cluster === 'string' ? clusterIdIn(cluster) : undefined,
+    lines: known('lines'),
+    checksum: known('crc32'),
+  }
+}
+
+function clusterIdIn(text: string): bigint {
+  if (/^\d{1,20}$/.test(text)) return BigInt(text)
+  throw invalid('cluster_id is not a whole number in quotes')
 }
 
 /** The change of a line, with the value in a slab. `invalid_request` says what is wrong with it. */

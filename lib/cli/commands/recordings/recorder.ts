@@ -61,9 +61,9 @@ export interface RecordOptions {
   readonly revision?: Revision | undefined
   /** The base is all that is wanted. */
   readonly isBaseOnly?: boolean | undefined
-  /** Called for the base, and again if the base has to be read again: what was written before is
-   *  void then. */
-  readonly createTarget: () => Promise<RecordingTarget>
+  /** Called with the id of etcd's cluster for the base, and again if the base has to be read again:
+   *  what was written before is void then. */
+  readonly createTarget: (clusterId: bigint) => Promise<RecordingTarget>
   readonly onReport: (report: RecordReport) => void
   /** Ends the recording, which is then complete up to its last revision. */
   readonly signal: AbortSignal
@@ -215,7 +215,7 @@ class Recorder implements StreamTarget {
       this.#epochs.witness(page.header)
       this.#progress ??= new Progress(page.revision)
       // The old file is replaced only now: it may be the only recording that there is.
-      target ??= await createTarget()
+      target ??= await createTarget(page.header.clusterId)
       await target.writeBase(page.revision, page.entries)
       this.#entries += page.entries.length
       onReport(this.report)

@@ -5,8 +5,11 @@
  *  there, as a put whose `rev` is the revision that the base was read at, and whose `mod_revision`
  *  is its own. The base stands between two lines of the types `base_begin` and `base_end`, so that
  *  a recording that was ended before its base was whole can be told from a small one; recordings of
- *  older versions have neither. Both directions stream: a file may be larger than memory. */
+ *  older versions have neither. The first names the etcd, and the other one has the number of lines
+ *  and their checksum, for whoever starts from the base (checkpoint-file.ts). Both directions
+ *  stream: a file may be larger than memory. */
 
+import { crc32 } from 'node:zlib'
 import { CacheError, type Key, type Revision } from '@watchglass/base'
 import { linesIn, type LinesEnd } from '../lines.ts'
 import { type Change, type KeyValue, SlabWriter } from '@watchglass/store'
@@ -15,6 +18,7 @@ import { type OnLeftOut, readerOf } from './foreign.ts'
 import {
   baseBegin,
   baseEnd,
+  type BaseMark,
   baseMarkIn,
   formatBaseMark,
   formatLine,
@@ -61,7 +65,7 @@ async function* readLines(
     try {
       const mark = baseMarkIn(text)
       if (mark !== undefined) {
-        isInBase = mark === baseBegin
+        isInBase = mark.type === baseBegin
         continue
       }
       const line = parseLine(text, slabs)
@@ -131,22 +135,30 @@ class Group {
 export class RecordingWriter {
   readonly #file: TextFile
   readonly #nowMs: (() => number) | undefined
+  readonly #clusterId: bigint | undefined
   #lines = 0
   #hasBase = false
+  #checksum = 0
 
-  private constructor(file: TextFile, nowMs: (() => number) | undefined) {
+  private constructor(
+    file: TextFile,
+    nowMs: (() => number) | undefined,
+    clusterId: bigint | undefined,
+  ) {
     this.#file = file
     this.#nowMs = nowMs
+    this.#clusterId = clusterId
   }
 
   /** Creates the file, or empties the one that is there. With a clock, changes are recorded with
-   *  their time. */
+   *  their time; with the id of the cluster, a mirror of that etcd can start from the base. */
   static async create(
     path: string,
     nowMs?: () => number,
     access?: FileAccess,
+    clusterId?: bigint,
   ): Promise<RecordingWriter> {
-    return new RecordingWriter(await TextFile.create(path, access), nowMs)
+    return new RecordingWriter(await TextFile.create(path, access), nowMs, clusterId)
   }
 
   /** Number of changes written. */
@@ -156,14 +168,19 @@ export class RecordingWriter {
 
   /** Writes a part of the base: entries that were there at `at`. */
   async writeBase(at: Revision, entries: readonly KeyValue[]): Promise<void> {
-    if (!this.#hasBase) await this.#file.write(`${formatBaseMark(at, baseBegin)}\n`)
+    if (!this.#hasBase) {
+      await this.#mark({ type: baseBegin, revision: at, clusterId: this.#clusterId })
+    }
     this.#hasBase = true
-    await this.#write(entries.map(entry => formatLine(at, { type: 'put', entry })))
+    const lines = entries.map(entry => formatLine(at, { type: 'put', entry }))
+    for (const line of lines) this.#checksum = crc32(line, this.#checksum)
+    await this.#write(lines)
   }
 
   /** Says that the base is whole. */
   async endBase(at: Revision): Promise<void> {
-    await this.#file.write(`${formatBaseMark(at, baseEnd)}\n`)
+    const [lines, checksum] = [this.#lines, this.#checksum]
+    await this.#mark({ type: baseEnd, revision: at, lines, checksum })
   }
 
   async write({ revision, changes }: RevisionChanges): Promise<void> {
@@ -176,6 +193,10 @@ export class RecordingWriter {
     return this.#file.close()
   }
 
+  async #mark(mark: BaseMark): Promise<void> {
+    await this.#file.write(`${formatBaseMark(mark)}\n`)
+  }
+
   async #write(lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return
     this.#lines += lines.length
@@ -185,7 +206,7 @@ export class RecordingWriter {
 
 /** Far above the largest value that etcd can be told to take. A small compressed file may have a
  *  line of any length. */
-const lineMaxBytes = 64 * 1024 * 1024
+export const lineMaxBytes: number = 64 * 1024 * 1024
 
 async function* linesOf(path: string): AsyncGenerator<string, void> {
   let end: LinesEnd
