@@ -3,7 +3,14 @@
 export const menu = [
   {
     name: 'Begin',
-    pages: ['README.md', 'docs/README.md', 'docs/START.md', 'docs/COMPARED.md', 'docs/RESULTS.md'],
+    pages: [
+      'README.md',
+      'docs/README.md',
+      'docs/START.md',
+      'docs/COMPARED.md',
+      'docs/RESULTS.md',
+      'docs/WALKS.md',
+    ],
   },
   {
     name: 'Run',

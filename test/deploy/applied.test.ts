@@ -34,6 +34,7 @@ const places: Readonly<Record<string, readonly [plural: string, isNamespaced: bo
   RoleBinding: ['rolebindings', true],
   PodDisruptionBudget: ['poddisruptionbudgets', true],
   HorizontalPodAutoscaler: ['horizontalpodautoscalers', true],
+  APIService: ['apiservices', false],
 }
 
 const writable = { isWritable: true, hasControllers: true }
@@ -96,13 +97,14 @@ for (const name of ['extension', 'kube-system']) {
   await send('POST', '/api/v1/namespaces', 'json', namespace)
 }
 
-for (const use of ['proxy', 'sidecar', 'without-etcd']) {
+for (const use of ['proxy', 'sidecar', 'without-etcd', 'sample-apiserver']) {
   t.test(
     `the manifests of deploy/kubernetes/${use} are applied without warnings, and again`,
     async t => {
       const resources = resourcesIn(`deploy/kubernetes/${use}`)
-      // Its objects have the names of the proxy's.
-      const server = use === 'without-etcd' ? (await startServed(t, writable)).service : service
+      // Their objects have the names of those of others.
+      const isAlone = use === 'without-etcd' || use === 'sample-apiserver'
+      const server = isAlone ? (await startServed(t, writable)).service : service
       await server.ready
       for (const expected of [201, 200]) {
         for (const { file, text, path } of resources) {

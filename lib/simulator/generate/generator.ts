@@ -61,7 +61,9 @@ export async function fill(
       writing.delete(write),
     )
     writing.add(write)
-    if (writing.size >= writesInFlight) await Promise.race(writing)
+    // The first write makes the connection. To generate what follows meanwhile would hold the event
+    // loop, on a busy machine for longer than a handshake over TLS is waited for.
+    if (objects === 0 || writing.size >= writesInFlight) await Promise.race(writing)
     objects += changes.length
     progress.show(
       `generating ${progressBar(objects / total)} ${objects.toLocaleString('en-US')} objects`,

@@ -162,3 +162,34 @@ t.test('check asks an aggregated server, which has neither a core group nor revi
   t.ok(lines.includes(`ok    upstream ${url}: v1.2.3`), lines.join('\n'))
   t.ok(lines.includes(`warn  upstream ${url}: what we may get and list: ${text}`), lines.join('\n'))
 })
+
+t.test('check warns of a prefix that is not that of the API server behind', async t => {
+  const scheduler = createDirectScheduler()
+  const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
+  const client = new EngineClient({ engine, network: new DirectNetwork(scheduler) })
+  const etcd = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
+  const server = createServer((request, response) => {
+    response.end(request.url === '/version' ? '{"gitVersion":"v1.36.2"}' : '{}')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(async () => {
+    server.close()
+    await etcd.close()
+    engine.close()
+  })
+  const key = keyFromText('/registry/namespaces/default')
+  const put = { type: 'put', key, value: Buffer.from('x') } as const
+  await client.txn({ compares: [], success: [put], failure: [] })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const args = ['--upstream', url, '--etcd', `http://${etcd.address}`, '--auth', 'none']
+  const [right, narrow] = await Promise.all([
+    check(args),
+    check([...args, '--prefix', '/registry/shop.example.com']),
+  ])
+  const warned = ({ lines }: Checked): string[] => lines.filter(line => line.includes('--prefix /'))
+  t.strictSame(warned(right), [])
+  t.match(warned(narrow), [
+    /^warn {2}--prefix \/registry\/shop\.example\.com: no namespaces below it: not where an API server/,
+  ])
+})

@@ -18,27 +18,47 @@ export interface EtcdCheck {
   readonly signal: AbortSignal
 }
 
-/** False if one of them answers nothing. */
+export interface EtcdFindings {
+  /** False if one of them answers nothing. */
+  readonly isAnswering: boolean
+  /** False if no namespaces lie below the prefix, as they do where an API server stores a
+   *  cluster. */
+  readonly hasNamespaces: boolean
+}
+
 export async function checkEtcd(
   list: CheckList,
   values: OptionValues,
   options: EtcdCheck,
-): Promise<boolean> {
-  let areAnswering = true
+): Promise<EtcdFindings> {
+  let isAnswering = true
+  let hasNamespaces = false
   const others = values.all('etcd-for').flatMap(text => text.split('=').slice(1).join('=') || [])
   for (const endpoints of [undefined, ...new Set(others)]) {
     const connection = connectionTo(values, endpoints)
     // What is wrong with the credentials was said with the files.
-    if (connection === undefined) return areAnswering
+    if (connection === undefined) break
     const client = new GrpcClient(connection)
     try {
-      const isAnswering = await checkOne(list, client, { connection, ...options })
-      areAnswering &&= isAnswering
+      if (await checkOne(list, client, { connection, ...options })) {
+        hasNamespaces ||= await mayHoldNamespaces(client, options)
+      } else isAnswering = false
     } finally {
       await client.close()
     }
   }
-  return areAnswering
+  return { isAnswering, hasNamespaces }
+}
+
+/** True also where etcd does not say, of which there is a line already. */
+async function mayHoldNamespaces(client: Client, { prefix, signal }: EtcdCheck): Promise<boolean> {
+  const range = prefixRange(keyFromText(`${prefix}/namespaces/`))
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(maxMs)])
+  try {
+    return (await client.range({ range, limit: 1, keysOnly: true }, limit)).entries.length > 0
+  } catch {
+    return true
+  }
 }
 
 function connectionTo(

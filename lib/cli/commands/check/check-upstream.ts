@@ -17,18 +17,21 @@ export interface UpstreamCheck {
   readonly url: string
   /** The time for an answer. */
   readonly maxMs: number
+  /** The prefix of etcd, if no namespaces lie below it. */
+  readonly emptyPrefix: string | undefined
   readonly signal: AbortSignal
 }
 
 export async function checkUpstream(
   list: CheckList,
   values: OptionValues,
-  { url, maxMs, signal }: UpstreamCheck,
+  { url, maxMs, emptyPrefix, signal }: UpstreamCheck,
 ): Promise<void> {
   const servers = await serversAt(values, url)
   // What is wrong with the options was said with them.
   if (servers === undefined) return
   const questions = new UpstreamQuestions(servers, { maxMs, signal })
+  let isAggregated = false
   try {
     const answers = await list.try(`upstream ${url}`, async () => {
       const document = documentIn(await questions.get('/version')) as {
@@ -36,9 +39,15 @@ export async function checkUpstream(
       }
       const { gitVersion = '' } = document
       // The version of an aggregated server is its own.
-      return (await questions.get('/api')).code === 404 ? gitVersion : aboutVersion(gitVersion)
+      isAggregated = (await questions.get('/api')).code === 404
+      return isAggregated ? gitVersion : aboutVersion(gitVersion)
     })
     if (!answers) return
+    if (emptyPrefix !== undefined && !isAggregated) {
+      await list.try(`--prefix ${emptyPrefix}`, () => ({
+        warning: `no namespaces below it: not where an API server stores its cluster, which is /registry unless its --etcd-prefix says otherwise; most reads pass`,
+      }))
+    }
     if (isUpstreamMirrored.holds(values)) await checkSource(list, values, { url, questions })
     else await list.try(`upstream ${url}: what we may get and list`, () => mayRead(questions))
   } finally {

@@ -11,7 +11,7 @@ import { prefixOption } from '../../options/cluster.ts'
 import { isUpstreamMirrored } from '../../options/etcd.ts'
 import { listenOption } from '../../options/listening.ts'
 import { valueOf } from '../../options/rules.ts'
-import { checkEtcd } from './check-etcd.ts'
+import { checkEtcd, type EtcdFindings } from './check-etcd.ts'
 import { CheckList } from './check-list.ts'
 import { checkFiles, checkOptions } from './check-options.ts'
 import { checkUpstream } from './check-upstream.ts'
@@ -25,7 +25,7 @@ export async function check({ values, signal }: CommandContext): Promise<number>
   }
   await checkOptions(list, values)
   await checkFiles(list, values)
-  let isEtcdAnswering = true
+  let etcd: EtcdFindings | undefined
   if (isUpstreamMirrored.holds(values)) {
     await list.try('--etcd', () => 'none: the upstream itself is mirrored')
   } else if (listed(values, 'etcd').includes('embedded')) {
@@ -39,11 +39,13 @@ export async function check({ values, signal }: CommandContext): Promise<number>
   } else {
     const mayWrite = values.switch('try-writes')
     const options = { prefix: validPrefix(values), mayWrite, signal }
-    isEtcdAnswering = await checkEtcd(list, values, options)
+    etcd = await checkEtcd(list, values, options)
   }
-  const maxMs = isEtcdAnswering ? answerMaxMs : hopelessMaxMs
+  const maxMs = etcd?.isAnswering === false ? hopelessMaxMs : answerMaxMs
+  const isEmpty = etcd !== undefined && etcd.isAnswering && !etcd.hasNamespaces
+  const emptyPrefix = isEmpty ? validPrefix(values) : undefined
   for (const url of listed(values, 'upstream')) {
-    await checkUpstream(list, values, { url, maxMs, signal })
+    await checkUpstream(list, values, { url, maxMs, emptyPrefix, signal })
   }
   // Who may use etcd's API is said by its own options.
   if (values.text('listen') !== 'none') await checkAccess(list, values, maxMs)

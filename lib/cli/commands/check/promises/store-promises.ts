@@ -42,7 +42,7 @@ export const storePromises: readonly StorePromise[] = [
     },
   },
   {
-    name: 'ranges in parts (etcd 3.7)',
+    name: 'streamed ranges (etcd 3.7)',
     needsWrites: false,
     otherwise: 'a start that reads a large resource may fail',
     attempt: async store => {
