@@ -37,7 +37,10 @@ export function introduce({ service, address, source, values, logger }: Introduc
       ...tryLines({
         address,
         isGuarded: service.isGuarded,
-        isApiServer: service.hasPage || held.some(({ name }) => name === 'namespaces'),
+        isApiServer:
+          service.hasPage ||
+          isUpstreamMirrored.holds(values) ||
+          held.some(({ name }) => name === 'namespaces'),
         hasPods: held.some(({ name }) => name === 'pods'),
         takesWrites: isWritable(values),
         runsDeployments: runsDeployments(values),

@@ -60,7 +60,10 @@ const words: Partial<Record<PassReason, Words>> = {
     why: 'objects are stored in another version, and only the upstream can convert them',
     remedy: 'ask for the version that is stored',
   },
-  'not-ready': { why: 'it is being read from etcd', remedy: 'nothing: wait' },
+  'not-ready': {
+    why: 'it is not read yet: from etcd that takes a moment; without etcd it begins with the first list or watch of it',
+    remedy: 'wait; without etcd list or watch it, or start with --mirror all',
+  },
   unproven: {
     why: 'the upstream was not seen yet to have the same objects, or, where neither side has one, lists with the revisions of this etcd',
     remedy:
