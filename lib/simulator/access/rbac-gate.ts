@@ -84,6 +84,10 @@ export class RbacGate implements AccessGate {
     }
   }
 
+  isRefused(request: HttpRequest): boolean {
+    return this.#options.callers.isRefused(request)
+  }
+
   userOf(request: HttpRequest): string {
     return limitsUser(this.#senderOf(request) ?? anonymous)
   }
@@ -98,11 +102,10 @@ export class RbacGate implements AccessGate {
 
   /** Undefined if the credentials are nobody's. A certificate counts before a token. */
   #senderOf(request: HttpRequest): Identity | undefined {
-    const { peer } = request
     const certified = this.#userOfCertificate(request)
     if (certified !== undefined) return certified
     const token = bearerToken(authorizationOf(request))
-    if (token === undefined) return peer.hasRefusedCertificate() ? undefined : anonymous
+    if (token === undefined) return this.isRefused(request) ? undefined : anonymous
     const known = this.#options.userOfToken(token)
     return known && { ...known, groups: withAuthenticated(known.user, known.groups) }
   }

@@ -60,8 +60,7 @@ function bothGrants(one: Grant, other: Grant): Grant {
  *  fails or takes long: whoever probes this process must not have it restarted for that. */
 export function admitPublic(context: RequestContext, gate: AccessGate, clock: Clock): Admitted {
   const { request, target } = context
-  const hasCredentials = bearerToken(request.headers.authorization) !== undefined
-  if (!hasCredentials && !request.peer.hasRefusedCertificate()) return true
+  if (bearerToken(request.headers.authorization) === undefined) return true
   const verdict = gate.authorize(request, attributesOf(request.method, target))
   const decide = (one: Verdict | undefined): true | PassReason | undefined =>
     one?.type === 'refuse' && one.status.code === unauthorized.code ? follow(one, context) : true

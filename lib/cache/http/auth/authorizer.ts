@@ -93,6 +93,10 @@ export class Authorizer implements AccessGate {
     return known?.type === 'allowed' ? this.#granted(question) : this.#decide(question)
   }
 
+  isRefused(request: HttpRequest): boolean {
+    return this.#options.callers.isRefused(request)
+  }
+
   async #decide(question: Question): Promise<Verdict> {
     const generation = this.#options.reviewCache.generationOf(namespaceOf(question))
     const decision = await this.#ask(question).catch(failed)

@@ -7,7 +7,7 @@ import type { DetailedPeerCertificate } from 'node:tls'
 import type { Clock } from '@watchglass/base'
 import type { Identity } from '@watchglass/kube'
 import type { HttpRequest, Peer } from '../server/http-request.ts'
-import { authorizationOf, type Caller, hashed, tokenCaller } from './caller.ts'
+import { authorizationOf, bearerToken, type Caller, hashed, tokenCaller } from './caller.ts'
 import { commonNameOf, identityOfCertificate, trustedUntil } from './certificates.ts'
 import {
   defaultIdentityHeaders,
@@ -48,6 +48,13 @@ interface Known {
   readonly expiresAtMs: number
 }
 
+/** A certificate, and who may have signed it. */
+interface Shown {
+  readonly certificate: DetailedPeerCertificate
+  readonly users: readonly X509Certificate[]
+  readonly proxies: FrontProxies | undefined
+}
+
 interface Bearer {
   readonly authorization: string | undefined
   readonly caller: Caller | undefined
@@ -68,6 +75,32 @@ export class Callers {
     const certificate = request.peer.certificate()
     const known = certificate === undefined ? undefined : this.#known(request, certificate)
     return known === undefined ? this.#bearer(request) : this.#callerFrom(known)
+  }
+
+  /** True for a request with a client certificate that is nobody's here, and without other
+   *  credentials. kube-apiserver answers it with 401: its authenticator of certificates fails, and
+   *  anonymous users are only those for whom none has failed (`union.NewFailOnError`). A server
+   *  without authorities asks for no certificates, so where several share a listener, a certificate
+   *  says nothing to those without. */
+  isRefused(request: HttpRequest): boolean {
+    const users = this.#options.userAuthorities()
+    const proxies = this.#options.frontProxies()
+    if (users.length === 0 && proxies === undefined) return false
+    const { peer } = request
+    const certificate = peer.certificate()
+    const isNobody =
+      certificate === undefined
+        ? peer.hasRefusedCertificate()
+        : !this.#isSomebody(request, { certificate, users, proxies })
+    return isNobody && bearerToken(authorizationOf(request)) === undefined
+  }
+
+  /** A front proxy that names no user is nobody where certificates are users', too. */
+  #isSomebody(request: HttpRequest, { certificate, users, proxies }: Shown): boolean {
+    if (this.#trustedUntil(certificate, users) >= this.#options.clock.wallMs()) return true
+    if (proxies === undefined || !this.#isFrontProxy(certificate, proxies)) return false
+    const { headers } = proxies
+    return users.length === 0 || identityFromHeaders(request.rawHeaders, headers) !== undefined
   }
 
   /** The headers and credentials with which a request passes to the upstream. A request that

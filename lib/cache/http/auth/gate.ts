@@ -21,4 +21,7 @@ interface Refused {
 export interface AccessGate extends Senders {
   /** Returns at once if the decision is known. Never fails. */
   authorize(request: HttpRequest, attributes: Attributes): Verdict | Promise<Verdict>
+  /** The sender shows a certificate that is nobody's, and no other credentials. Asked before
+   *  anything else of a request, also of one that passes. */
+  isRefused(request: HttpRequest): boolean
 }

@@ -20,6 +20,7 @@ import {
   statusBytes,
   StatusError,
   statusFromError,
+  unauthorized,
   unknownPathText,
 } from '@watchglass/kube'
 import type { ApiOptions } from './api.ts'
@@ -224,6 +225,7 @@ function answerDecided(context: RequestContext, options: HandlerOptions): Answer
   }
   const decision = decisionAbout(context, accept, options)
   if (authorizer === undefined) request.accept()
+  else if (authorizer.isRefused(request)) return reply.status(unauthorized)
   // Requests that pass are authorized by the upstream.
   if (decision.type === 'pass') return decision.reason
   if (authorizer === undefined) return answerAdmitted(context, decision, options)
