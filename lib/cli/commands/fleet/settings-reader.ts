@@ -7,9 +7,11 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { CacheError, yamlValues } from '@watchglass/base'
+import { CacheError, Slice } from '@watchglass/base'
+import { systemClock } from '@watchglass/cache'
 import type { Option } from '../../options/option.ts'
 import { invalid } from '../../options/invalid.ts'
+import { type ClusterEntry, entriesIn, mappingIn } from './cluster-entries.ts'
 import { type ClusterSettings, settingsOf } from './cluster-settings.ts'
 
 /** The settings of now. */
@@ -80,7 +82,7 @@ export class SettingsReader {
   }
 
   async #file(): Promise<ReadSettings> {
-    const entries = await this.#read(this.#path, fileMaxBytes, bytes => entriesIn(bytes))
+    const entries = await this.#read(this.#path, fileMaxBytes, entriesIn)
     if (entries.length > clustersMax) throw invalid(`more than ${clustersMax} clusters`)
     const folder = dirname(this.#path)
     return this.#gathered(entries, ({ name, entry }) => {
@@ -95,7 +97,9 @@ export class SettingsReader {
   ): Promise<ReadSettings> {
     const clusters = new Map<string, ClusterSettings>()
     const problems: SettingsProblem[] = []
+    const slice = new Slice(systemClock)
     for (const one of all) {
+      await slice.giveWay()
       const name = typeof one.name === 'string' ? one.name : undefined
       try {
         const settings = await read(one)
@@ -117,7 +121,7 @@ export class SettingsReader {
     const path = join(this.#path, file)
     if ((await statOf(path)).isFolder) return undefined
     const { mapping, digest } = await this.#read(path, kubeconfigMaxBytes, bytes => ({
-      mapping: mappingIn(bytes),
+      mapping: mappingIn(bytes.toString('utf8')),
       digest: digestOf(bytes),
     }))
     const place = { folder: this.#path, options: this.#options }
@@ -135,7 +139,11 @@ export class SettingsReader {
   }
 
   /** Reads a file by `make`, again only if it has changed. */
-  async #read<T>(path: string, maxBytes: number, make: (bytes: Buffer) => T): Promise<T> {
+  async #read<T>(
+    path: string,
+    maxBytes: number,
+    make: (bytes: Buffer) => T | Promise<T>,
+  ): Promise<T> {
     const { mark, size } = await statOf(path)
     const key = `${path}\0${maxBytes}`
     const known = this.#before.get(key)
@@ -144,7 +152,7 @@ export class SettingsReader {
       return known.value as T
     }
     if (size > maxBytes) throw invalid(`${path} has more than ${maxBytes} bytes`)
-    const value = make(await readFile(path))
+    const value = await make(await readFile(path))
     this.#kept.set(key, { mark, value })
     return value
   }
@@ -168,32 +176,6 @@ function digestOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('base64')
 }
 
-type Mapping = Readonly<Record<string, unknown>>
-
-function isMapping(value: unknown): value is Mapping {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function mappingIn(bytes: Buffer): Mapping {
-  const [document, ...more] = yamlValues(bytes.toString('utf8'))
-  if (!isMapping(document) || more.length > 0) throw invalid('it is not one mapping of YAML')
-  return document
-}
-
-function isKubeconfig(mapping: Mapping): boolean {
+function isKubeconfig(mapping: ClusterEntry['entry']): boolean {
   return mapping['kind'] === 'Config' || Array.isArray(mapping['contexts'])
-}
-
-interface Entry {
-  readonly name: unknown
-  readonly entry: Mapping
-}
-
-function entriesIn(bytes: Buffer): Entry[] {
-  const { clusters, ...stray } = mappingIn(bytes)
-  const [unknown] = Object.keys(stray)
-  if (unknown !== undefined) throw invalid(`unknown member ${JSON.stringify(unknown)}`)
-  const all: unknown = clusters ?? []
-  if (!Array.isArray(all) || !all.every(isMapping)) throw invalid('clusters is not a list')
-  return all.map(({ name, ...entry }) => ({ name, entry }))
 }

@@ -4,6 +4,7 @@ import t from 'tap'
 import { load } from '../../../../lib/cli/commands/command-line.ts'
 import { checkFleetOptions, settingsReaderOf } from '../../../../lib/cli/commands/serve-clusters.ts'
 import { commands } from '../../../../lib/cli/commands/commands.ts'
+import { entriesIn, mappingIn } from '../../../../lib/cli/commands/fleet/cluster-entries.ts'
 import { valuesOfCluster } from '../../../../lib/cli/commands/fleet/cluster-settings.ts'
 import type { SettingsReader } from '../../../../lib/cli/commands/fleet/settings-reader.ts'
 import type { OptionValues } from '../../../../lib/cli/options/option-values.ts'
@@ -101,6 +102,55 @@ clusters:
   await t.rejects(reader.read(), { message: /clusters is not a list/ })
 })
 
+t.test('a long list is read item by item, as the whole would be', async t => {
+  const folder = temporaryFolder(t)
+  const items = Array.from({ length: 3_000 }, (_, i) =>
+    i % 3 === 0
+      ? `  - {name: c${i}, etcd: "http://127.0.0.1:${i + 1}"} # the first - of three`
+      : i % 3 === 1
+        ? `  -\n    name: c${i}\n    etcd:\n      - http://127.0.0.1:1\n      - http://127.0.0.1:2`
+        : `  - name: c${i}\n    # a comment\n\n    etcd: >-\n      http://127.0.0.1:3\n    prefix: |-\n      /a\n`,
+  )
+  const text = `# clusters\n\nclusters: # all\n${items.join('\n')}\n`
+  t.strictSame(await entriesIn(Buffer.from(text)), entriesOfWhole(text))
+  write(folder, 'clusters.yaml', text)
+  const { clusters, problems } = await readerOf(join(folder, 'clusters.yaml')).read()
+  t.strictSame([clusters.length, problems.length], [3_000, 0])
+  const json = `{"clusters": [${items.map((_, i) => `{"name": "c${i}", "etcd": "x"}`).join()}]}`
+  t.equal((await entriesIn(Buffer.from(json))).length, 3_000)
+  t.strictSame(await entriesIn(Buffer.from('clusters:\n')), [])
+})
+
+const notPlain: readonly string[] = [
+  'clusters:\n- &a {name: a, etcd: x}\n- {name: b, <<: *a}\n',
+  'clusters: [{name: a}, {name: b}]',
+  'clusters: {}',
+  'others:\n- {name: a}\n',
+  'clusters:\n- {name: a\n- {name: b}\n',
+  'clusters:\n- a\n',
+  'clusters:\n- name: a\n  name: b\n',
+  'clusters:\n- name: a\nclusters:\n- name: b\n',
+  'clusters:\n  - name: a\n - name: b\n',
+]
+
+t.test('what is no plain list is read whole, or refused if it is long', async t => {
+  for (const text of notPlain) {
+    const both = await Promise.allSettled([
+      entriesIn(Buffer.from(text)),
+      Promise.resolve().then(() => entriesOfWhole(text)),
+    ])
+    const [read, whole] = both.map(one =>
+      one.status === 'fulfilled' ? one.value : (one.reason as Error).message,
+    )
+    if (typeof whole === 'string') t.type(read, 'string', text)
+    else t.strictSame(read, whole, text)
+  }
+  const many = Array.from({ length: 20_000 }, (_, i) => `{name: c${i}}`).join()
+  await t.rejects(entriesIn(Buffer.from(`clusters: [${many}]`)), {
+    message: /^a file of more than 256 KiB has to be a plain list/,
+  })
+})
+
 t.test('options of the process count for every cluster, with its name in them', async t => {
   const values = valuesOf(
     '--clusters=x',
@@ -119,6 +169,17 @@ t.test('options of the process count for every cluster, with its name in them', 
   t.equal(merged.text('memory-budget'), undefined, 'that of the process is shared out')
   t.equal(merged.text('kubernetes-version'), '1.36')
 })
+
+/** As they are read in one step. */
+function entriesOfWhole(text: string): unknown {
+  const { clusters, ...stray } = mappingIn(text)
+  if (Object.keys(stray).length > 0 || !Array.isArray(clusters)) throw new Error('no list')
+  return clusters.map((one: { readonly name: unknown }) => {
+    if (typeof one !== 'object') throw new Error('no entry')
+    const { name, ...entry } = one
+    return { name, entry }
+  })
+}
 
 const refused: readonly (readonly [readonly string[], RegExp])[] = [
   [['--threads=2'], /^--threads goes without --clusters$/],
