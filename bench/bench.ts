@@ -15,7 +15,8 @@ export interface BenchOptions {
   /** Says what is being measured now; on a terminal only. */
   readonly progress: (message: string) => void
   /** Words; only what has one of them in its name is measured. All, if there is none. Only
-   *  `attacks`, `threads`, `http` and `watch` (whose `burst` it is) look at it. */
+   *  `attacks`, `threads`, `http`, `watch` (whose `burst` it is) and `clusters` (whose `real` etcds
+   *  it asks for) look at it. */
   readonly only?: readonly string[] | undefined
   /** A server that is there already, to be measured beside ours, and the process whose processor
    *  time is its. Only `http`, `resume` and `source` look at it. */

@@ -6,6 +6,7 @@ import { admissionBench } from './admission/admission.ts'
 import { attacksBench } from './attacks/attacks.ts'
 import { authBench } from './auth/auth.ts'
 import { clustersBench } from './clusters/clusters.ts'
+import { neighboursBench } from './clusters/neighbours.ts'
 import { codecBench } from './codec/codec.ts'
 import { outputs } from './codec/outputs.ts'
 import { engineBench } from './engine/engine.ts'
@@ -45,6 +46,7 @@ export const benches: readonly Bench[] = [
   coldBench,
   sizingBench,
   clustersBench,
+  neighboursBench,
   codecBench,
   outputs,
   listBench,

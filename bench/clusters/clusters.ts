@@ -1,17 +1,15 @@
 /** Many clusters in one process (`serve --clusters`): memory of each idle and awake, the first read
  *  of one that is idle, what the process takes at rest, and reads of one of many beside the same
- *  reads of a server for that cluster alone. All are below prefixes of one etcd of ours. */
+ *  reads of a server for that cluster alone. All are below prefixes of one etcd of ours, or, with
+ *  the word `real`, of several real ones. */
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { keyFromText } from '../../lib/base/keys.ts'
-import type { Operation } from '../../lib/etcd/client.ts'
-import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
+import { findEtcd } from '../../test/support/etcd/real-etcd.ts'
 import { freePort } from '../../test/support/program/ports.ts'
 import {
   type Bench,
@@ -25,6 +23,7 @@ import { Http1Client } from '../list/http1-client.ts'
 import { Program } from '../list/processes.ts'
 import { memoryOf } from '../million/subject.ts'
 import { ProcessUsage } from '../proxy/process-usage.ts'
+import { fillClusters, nameOf, readAtLast, startOwnEtcd, startRealEtcd } from './etcds.ts'
 
 export const clustersBench: Bench = {
   name: 'clusters',
@@ -69,10 +68,12 @@ const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
   },
 }
 
+/** With the word `real`: the clusters are spread over so many. */
+const realEtcds = 3
+
 /** kplane's figure for a virtual control plane at rest. */
 const kplaneBytes = 2 * 1024 * 1024
 
-const nameOf = (i: number): string => `c${String(i).padStart(4, '0')}`
 const maps = '/api/v1/namespaces/default/configmaps'
 
 interface Figures {
@@ -94,61 +95,62 @@ interface Pair {
   readonly alone: readonly number[]
 }
 
-async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
+async function run(options: BenchOptions): Promise<BenchResult> {
+  const { size, progress } = options
   const plan = sizes[size]
-  const port = await freePort()
-  const etcd = startOwnEtcd(port)
   const folder = await mkdtemp(join(tmpdir(), 'watchglass-clusters-'))
+  let etcds: Etcds | undefined
   try {
     progress('filling etcd')
-    await fill(`http://127.0.0.1:${port}`, plan)
+    etcds = await startEtcds(plan, options, folder)
+    const { endpointOf, kind } = etcds
     const file = join(folder, 'clusters.yaml')
-    const names = Array.from({ length: plan.clusters }, (_, i) => nameOf(i))
-    await writeFile(file, `clusters:\n${names.map(name => `- {name: ${name}}\n`).join('')}`)
-    const figures = await measure(plan, `http://127.0.0.1:${port}`, { file, progress })
-    return resultOf(plan, figures)
+    const entries = Array.from(
+      { length: plan.clusters },
+      (_, i) => `- {name: ${nameOf(i)}, etcd: '${endpointOf(i)}'}\n`,
+    )
+    await writeFile(file, `clusters:\n${entries.join('')}`)
+    const figures = await measure(plan, endpointOf(0), { file, progress })
+    return resultOf(plan, { ...figures, kind })
   } finally {
-    etcd.kill()
+    etcds?.stop()
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-/** In a process of its own: the clusters' questions would keep this one from measuring. */
-function startOwnEtcd(port: number): ChildProcess {
-  const program = fileURLToPath(new URL('../../program/cli.js', import.meta.url))
-  const withParent = `--import=${new URL('../list/with-parent.js', import.meta.url).href}`
-  const args = ['--listen=none', '--etcd=embedded', `--etcd-listen=127.0.0.1:${port}`]
-  return spawn(process.execPath, [withParent, program, 'serve', ...args, '--log-level=error'], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  })
+interface Etcds {
+  /** The endpoint of each cluster's etcd. */
+  readonly endpointOf: (i: number) => string
+  readonly kind: string
+  stop(): void
 }
 
-/** Waits for an etcd that starts. */
-async function reached(endpoint: string): Promise<GrpcClient> {
-  const client = new GrpcClient({ endpoints: [endpoint] })
-  for (;;) {
-    const statuses = await client.status()
-    if (statuses.every(status => !('failure' in status))) return client
-    await sleep(100)
+/** One of ours, or, with the word `real`, several real ones. */
+async function startEtcds(plan: Size, { only = [] }: BenchOptions, folder: string): Promise<Etcds> {
+  const isReal = only.includes('real')
+  const ports = await Promise.all(Array.from({ length: isReal ? realEtcds : 1 }, () => freePort()))
+  const binary = isReal ? await realBinary() : ''
+  const started: ChildProcess[] = []
+  for (const [i, port] of ports.entries()) {
+    started.push(
+      isReal ? await startRealEtcd(binary, port, join(folder, `etcd-${i}`)) : startOwnEtcd(port),
+    )
+  }
+  const endpointOf = (i: number): string => `http://127.0.0.1:${ports[i % ports.length]}`
+  for (const i of ports.keys()) {
+    await fillClusters(endpointOf(i), { ...plan, isHere: one => one % ports.length === i })
+  }
+  return {
+    endpointOf,
+    kind: isReal ? `${realEtcds} real etcds` : 'one etcd of ours',
+    stop: () => started.forEach(one => one.kill()),
   }
 }
 
-async function fill(endpoint: string, { clusters, objects }: Size): Promise<void> {
-  const client = await reached(endpoint)
-  for (let i = 0; i < clusters; i++) {
-    const success = Array.from({ length: objects }, (_, k): Operation => {
-      const name = `map-${String(k).padStart(4, '0')}`
-      const metadata = { name, namespace: 'default', uid: `${nameOf(i)}-${name}` }
-      const data = { text: 'x'.repeat(1_000) }
-      const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }
-      const key = keyFromText(`/${nameOf(i)}/configmaps/default/${name}`)
-      return { type: 'put', key, value: Buffer.from(JSON.stringify(object)) }
-    })
-    for (let from = 0; from < success.length; from += 100) {
-      await client.txn({ compares: [], success: success.slice(from, from + 100), failure: [] })
-    }
-  }
-  await client.close()
+async function realBinary(): Promise<string> {
+  const { binary, skip } = await findEtcd('3.5')
+  if (skip !== false) throw new Error(skip)
+  return binary
 }
 
 interface Place {
@@ -230,16 +232,6 @@ async function read(client: Http1Client, path: string): Promise<number> {
   return bytes
 }
 
-/** A machine that does other things may refuse the first reads of a cluster for a moment. */
-async function readAtLast(client: Http1Client, path: string): Promise<void> {
-  for (let tries = 0; tries < 100; tries++) {
-    const { status } = await client.get(path, {})
-    if (status === 200) return
-    await sleep(100)
-  }
-  throw new Error(`${path} is not answered`)
-}
-
 /** In turns, so that both meet the same machine. */
 async function compare(
   plan: Size,
@@ -273,7 +265,10 @@ const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
 const ratioOf = ({ fleet, alone }: Pair): number =>
   median(fleet.map((ms, i) => ms / (alone[i] ?? Infinity)))
 
-function resultOf({ clusters, objects }: Size, figures: Figures): BenchResult {
+function resultOf(
+  { clusters, objects }: Size,
+  figures: Figures & { readonly kind: string },
+): BenchResult {
   const { idleBytes, awakeBytes, aloneBytes, againBytes, firstMs, gets, lists } = figures
   const floor = (name: string, value: number, limit: number, unit: string): Floor => ({
     name,
@@ -285,7 +280,7 @@ function resultOf({ clusters, objects }: Size, figures: Figures): BenchResult {
   return {
     tables: [
       {
-        title: `${clusters} clusters of ${objects} objects: memory a cluster`,
+        title: `${clusters} clusters of ${objects} objects in ${figures.kind}: memory a cluster`,
         columns: ['state', 'KiB'],
         rows: [
           ['idle, never asked for', kibibytes(idleBytes)],
