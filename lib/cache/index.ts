@@ -69,6 +69,9 @@ export {
 } from './http/limits/fairness.ts'
 export { ListPace } from './http/limits/list-pace.ts'
 export { isNearBound, type Tally, UserTally } from './http/limits/user-tally.ts'
+export type { ShownCluster } from './http/page/shown-cluster.ts'
+export { answerFleetPage, isForPage } from './http/page/answer-page.ts'
+export type { FleetPageSource } from './http/page/fleet-page.ts'
 export type {
   PageSource,
   RecentFigures,
@@ -91,7 +94,7 @@ export type {
 export { Corks } from './http/server/bare/corks.ts'
 export { Http2Connection } from './http/server/http2/connection.ts'
 export type { Http2Stream } from './http/server/http2/stream.ts'
-export { withHostGuard } from './http/server/host-guard.ts'
+export { webPageProblem, withHostGuard } from './http/server/host-guard.ts'
 export { Lines } from './http/server/lines.ts'
 export { sendWhole, slowReaderTimeoutMs, writable } from './http/server/respond.ts'
 export { OpenFiles, openFilesMax } from './http/server/open-files.ts'
@@ -188,7 +191,7 @@ export { Metrics } from './ops/metrics.ts'
 export { ApiServerCounts } from './ops/metrics/apiserver/apiserver-counts.ts'
 export type { StoredResource } from './ops/metrics/apiserver/storage-series.ts'
 export { CertificateDates, type CertificateFile } from './ops/metrics/certificate-dates.ts'
-export type { ClusterFacts } from './ops/metrics/cluster-metrics.ts'
+export type { ReadCounts } from './ops/metrics/request-counts.ts'
 export type { KeyspaceFacts } from './ops/metrics/keyspace-gauges.ts'
 export { lookAt, toWatches } from './ops/metrics/look.ts'
 export type { UpstreamFacts } from './ops/metrics/upstream-counts.ts'

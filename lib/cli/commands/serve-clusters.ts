@@ -33,8 +33,7 @@ export async function serveClusters(context: CommandContext): Promise<number> {
   const running = await FleetProcess.start(context)
   const { fleet } = running
   try {
-    await fleet.apply(first)
-    fleet.start()
+    await running.begin(first)
     introduceFleet(fleet, running.address, logger)
     const stopFollowing = follow(reader, fleet, logger)
     await untilAborted(signal)

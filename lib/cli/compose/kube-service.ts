@@ -8,6 +8,7 @@ import {
   keyspacesOf,
   type LiveRegistry,
   lookAt,
+  type ReadCounts,
   storeIn,
 } from '@watchglass/cache'
 import type { Evidence, ReadSwitch, UpstreamKnowledge } from '@watchglass/proxy'
@@ -115,6 +116,20 @@ export class KubeService {
   /** Everything is mirrored. */
   get isReady(): boolean {
     return this.#parts.health.isReady
+  }
+
+  /** The first thing that is wrong; undefined if nothing is. */
+  get problem(): string | undefined {
+    for (const { name, problem } of this.#parts.health.readyz) {
+      const text = problem()
+      if (text !== undefined) return `${name}: ${text}`
+    }
+    return undefined
+  }
+
+  /** Reads since the start. */
+  get reads(): ReadCounts {
+    return this.#parts.metrics.requests.reads
   }
 
   /** The revision up to which nothing is missing in any keyspace; 0 while none is mirrored. */

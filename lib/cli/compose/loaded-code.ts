@@ -4,6 +4,7 @@
  *  code is a type. */
 
 import type * as accountKeys from '@watchglass/simulator/access/account-keys'
+import type * as accountTokens from '@watchglass/simulator/access/account-tokens'
 import type * as staticTokens from '@watchglass/simulator/access/token-file'
 import type * as pluginNames from '@watchglass/writes/admission/plugin-names'
 import type * as authority from '@watchglass/simulator/authority/authority'
@@ -39,6 +40,8 @@ export const load = {
     import('@watchglass/simulator/access/token-file'),
   accountKeys: (): Promise<typeof accountKeys> =>
     import('@watchglass/simulator/access/account-keys'),
+  accountTokens: (): Promise<typeof accountTokens> =>
+    import('@watchglass/simulator/access/account-tokens'),
   authority: (): Promise<typeof authority> => import('@watchglass/simulator/authority/authority'),
   pluginNames: (): Promise<typeof pluginNames> =>
     import('@watchglass/writes/admission/plugin-names'),

@@ -83,6 +83,13 @@ export class AccountTokens {
       : { user, audiences: meant }
   }
 
+  /** We have signed the token, and it has not expired. Whether its account still exists is another
+   *  question (`review`). */
+  isOurs(token: string): boolean {
+    const claims = this.#claims(token)
+    return claims !== undefined && this.#options.nowMs() / 1000 < numberOf(memberOf(claims, 'exp'))
+  }
+
   /** Undefined if the account, or what the token is bound to, is not the same any more. */
   #userOf(claims: object): Identity | undefined {
     const { uidOf } = this.#options

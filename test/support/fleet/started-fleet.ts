@@ -39,7 +39,15 @@ export function temporaryFolder(t: Test): string {
 export async function startFleet(
   t: Test,
   folder: string,
-  { clusters, args = [] }: { readonly clusters: string; readonly args?: readonly string[] },
+  {
+    clusters,
+    listen = 'http://127.0.0.1:0',
+    args = [],
+  }: {
+    readonly clusters: string
+    readonly listen?: string
+    readonly args?: readonly string[]
+  },
 ): Promise<StartedFleet> {
   const { logger, said } = sayingLogger()
   const line = [
@@ -47,7 +55,7 @@ export async function startFleet(
     '--clusters',
     join(folder, clusters),
     '--listen',
-    'http://127.0.0.1:0',
+    listen,
     '--admin-listen',
     'http://127.0.0.1:0',
     ...args,
@@ -60,8 +68,7 @@ export async function startFleet(
   const running = await FleetProcess.start({ values, logger: { ...logger, level: 'debug' } })
   t.teardown(() => running.stop())
   const { fleet } = running
-  await fleet.apply(await reader.read())
-  fleet.start()
+  await running.begin(await reader.read())
   return {
     fleet,
     port: running.port,

@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { HttpRequest } from '../server/http-request.ts'
 import { type Response, sendWhole } from '../server/respond.ts'
+import { type FleetPageSource, renderFleetPage } from './fleet-page.ts'
 import type { Shows } from './objects.ts'
 import { renderPage } from './page.ts'
 import type { PageSource } from './page-source.ts'
@@ -48,22 +49,34 @@ function headersOf(shows: Shows): Record<string, string> {
 
 /** Whether a request for `/` comes from a browser's address bar: only these name HTML. */
 export function isForPage(
-  { method, headers: { accept = '' } }: HttpRequest,
+  { method, headers: { accept = '' } }: Pick<HttpRequest, 'method' | 'headers'>,
   path: string,
 ): boolean {
   if (path !== '/' || (method !== 'GET' && method !== 'HEAD')) return false
   return accept.split(',').some(clause => clause.trim().split(';')[0] === 'text/html')
 }
 
-/** The page of now. It is asked for every two seconds while somebody looks, so it goes compressed
- *  to browsers, all of which take that. */
+/** An answer with its whole body. */
+type WholeAnswer = Response & { readonly body: Buffer }
+
+/** The page of now. */
 export async function pageAnswer(
   source: PageSource,
   shows: Shows,
+  request: HttpRequest,
+): Promise<WholeAnswer> {
+  return documentAnswer(await renderPage(source, shows), shows, request)
+}
+
+/** A page is asked for every two seconds while somebody looks, so it goes compressed to browsers,
+ *  all of which take that. */
+async function documentAnswer(
+  document: string,
+  shows: Shows,
   { headers: { 'accept-encoding': encodings = '' } }: HttpRequest,
-): Promise<Response & { readonly body: Buffer }> {
+): Promise<WholeAnswer> {
   const headers = headersOf(shows)
-  const body = Buffer.from(await renderPage(source, shows))
+  const body = Buffer.from(document)
   if (!/\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(String(encodings))) {
     return { status: 200, headers, body }
   }
@@ -77,6 +90,19 @@ export async function pageAnswer(
 /** Sends the page of now on a listener that has no API: without objects. */
 export async function answerPage(request: HttpRequest, source: PageSource): Promise<void> {
   const { body, ...response } = await pageAnswer(source, 'figures', request)
+  sendWhole(request, response, body)
+}
+
+/** Sends the page of a process with many clusters. */
+export async function answerFleetPage(
+  request: HttpRequest,
+  source: FleetPageSource,
+): Promise<void> {
+  const { body, ...response } = await documentAnswer(
+    await renderFleetPage(source),
+    'figures',
+    request,
+  )
   sendWhole(request, response, body)
 }
 

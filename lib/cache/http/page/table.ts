@@ -8,15 +8,25 @@ export interface Column {
   readonly isFigure?: boolean
 }
 
-export interface PageTable {
+export interface TableHead {
   readonly caption: string
   readonly columns: readonly Column[]
+}
+
+export interface PageTable extends TableHead {
   /** The first cell of each row names it. */
   readonly rows: readonly (readonly HtmlValue[])[]
 }
 
-export function table({ caption, columns, rows }: PageTable): Html {
-  const kind = (i: number): string => (columns[i]?.isFigure === true ? 'figure' : 'text')
+export function table({ rows, ...head }: PageTable): Html {
+  return tableOf(
+    head,
+    rows.map(cells => tableRow(head.columns, cells)),
+  )
+}
+
+/** A table of rows that are made already: one after the other, where there may be many. */
+export function tableOf({ caption, columns }: TableHead, rows: readonly Html[]): Html {
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0">
     <table>
       <caption class="unseen">
@@ -24,23 +34,28 @@ export function table({ caption, columns, rows }: PageTable): Html {
       </caption>
       <thead>
         <tr>
-          ${columns.map(({ title }, i) => html`<th scope="col" class="${kind(i)}">${title}</th>`)}
+          ${columns.map(column => html`<th scope="col" class="${kindOf(column)}">${column.title}</th>`)}
         </tr>
       </thead>
       <tbody>
-        ${rows.map(
-          row =>
-            html`<tr>
-              ${row.map((cell, i) =>
-                i === 0
-                  ? html`<th scope="row" class="${kind(i)}">${cell}</th>`
-                  : html`<td class="${kind(i)}">${cell}</td>`,
-              )}
-            </tr>`,
-        )}
+        ${rows}
       </tbody>
     </table>
   </div>`
+}
+
+export function tableRow(columns: readonly Column[], cells: readonly HtmlValue[]): Html {
+  return html`<tr>
+    ${cells.map((cell, i) =>
+      i === 0
+        ? html`<th scope="row" class="${kindOf(columns[i])}">${cell}</th>`
+        : html`<td class="${kindOf(columns[i])}">${cell}</td>`,
+    )}
+  </tr>`
+}
+
+function kindOf(column: Column | undefined): string {
+  return column?.isFigure === true ? 'figure' : 'text'
 }
 
 /** A word with a colour. The word says it all; the colour only helps to find it. */

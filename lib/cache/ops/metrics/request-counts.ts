@@ -20,8 +20,17 @@ export interface CountedRequest {
   readonly hasFieldSelector: boolean
 }
 
+/** Reads of all, and of these the ones that were answered from memory. */
+export interface ReadCounts {
+  readonly all: number
+  readonly fromMemory: number
+}
+
+const readVerbs: ReadonlySet<string> = new Set(['get', 'list', 'watch'])
+
 /** Counters of the API. */
 export class RequestCounts {
+  readonly #reads = { all: 0, fromMemory: 0 }
   readonly counts: CountTally = new CountTally({
     name: 'watchglass_requests_total',
     help: 'Requests by what they asked for, status code (of unknown ones the class), who answered (mirror, etcd, own, upstream, refused), and which selectors they had.',
@@ -52,6 +61,13 @@ export class RequestCounts {
     const values = [verb, group, version, resource, codeLabel(code), source, hasLabels, hasFields]
     this.counts.add(values)
     this.seconds.observe([verb, resource], tookMs / 1000)
+    if (!readVerbs.has(verb)) return
+    this.#reads.all++
+    if (source === 'mirror') this.#reads.fromMemory++
+  }
+
+  get reads(): ReadCounts {
+    return this.#reads
   }
 
   get tallies(): readonly (CountTally | BucketTally)[] {

@@ -2,7 +2,7 @@
  *  by the host `NAME.DOMAIN`, in the header Host or as the TLS server name. The header counts
  *  before the server name: a connection may be used for several hosts, each with its own header. */
 
-import type { HttpRequest } from '@watchglass/cache'
+import { type HttpRequest, isForPage } from '@watchglass/cache'
 
 export interface ClusterRoute {
   readonly name: string
@@ -35,6 +35,31 @@ export function routeOf(
   if (name === '') return undefined
   const rest = target.slice(end)
   return { name, target: rest.startsWith('/') ? rest : `/${rest}` }
+}
+
+/** True for the page of a cluster without the slash behind its name: addresses in the page begin
+ *  there. */
+export function lacksSlash(
+  request: Pick<HttpRequest, 'method' | 'headers' | 'target'>,
+  { target }: ClusterRoute,
+): boolean {
+  return target === '/' && !request.target.endsWith('/') && isForPage(request, target)
+}
+
+const healthPath = /^\/(?:livez|readyz|healthz)(?:\?|$)/
+
+/** A check of health. */
+export function asksForHealth({ target }: Pick<HttpRequest, 'target'>): boolean {
+  return healthPath.test(target)
+}
+
+/** A check of health by nobody in particular, as load balancers and the kubelet send them. */
+export function isProbe(request: HttpRequest): boolean {
+  const isRead = request.method === 'GET' || request.method === 'HEAD'
+  if (!isRead || !asksForHealth(request)) return false
+  const { peer, headers } = request
+  const showsCertificate = peer.certificate() !== undefined || peer.hasRefusedCertificate()
+  return headers.authorization === undefined && !showsCertificate
 }
 
 /** The label before the domain; undefined if there is none, or several. */

@@ -136,7 +136,8 @@ export function valuesOfCluster(
   return all
 }
 
-function hasUpstream(values: OptionValues): boolean {
+/** An API server stands behind the cluster. */
+export function hasUpstream(values: OptionValues): boolean {
   return values.text('kubeconfig') !== undefined || values.all('upstream').length > 0
 }
 

@@ -10,15 +10,19 @@
  *                     └────────▶ failed ── a request, after a pause ──▶ starting
  *  ```
  *
- *  An idle cluster is its settings and a few counts. The first request wakes it and waits for its
- *  start; those that come meanwhile wait, too, up to a number and a time. A cluster that cannot be
- *  started refuses at once until its pause is over, so that it costs nothing but that. */
+ *  An idle cluster is its settings and a few counts. The first request of somebody whom it knows
+ *  wakes it and waits for its start; requests that come meanwhile wait, too, up to a number and a
+ *  time. A cluster that cannot be started refuses at once until its pause is over, so that it costs
+ *  nothing but that. */
 
-import { CacheError, type Clock, type Logger, sleep } from '@watchglass/base'
-import type { ClusterFacts, HttpRequest } from '@watchglass/cache'
+import { CacheError, type Clock, type Logger, sleep, unreachable } from '@watchglass/base'
+import type { ShownCluster, HttpRequest, ReadCounts } from '@watchglass/cache'
 import type { AcceptedCallers } from './accepted-callers.ts'
+import { isProbe } from './cluster-route.ts'
+import { sendText } from './fleet-json.ts'
 import type { OpenCluster } from './open-cluster.ts'
-import { refuseCrowd, refuseUnavailable } from './refusals.ts'
+import { refuseCrowd, refuseStranger, refuseUnavailable } from './refusals.ts'
+import type { SenderCheck } from './sender-check.ts'
 
 export type ClusterState = 'idle' | 'starting' | 'awake' | 'stopping' | 'failed'
 
@@ -30,6 +34,12 @@ export interface FleetClusterOptions {
   readonly makeRoom: () => boolean
   /** The callers whom it has accepted; undefined: authentication is off, and all are. */
   readonly callers: AcceptedCallers | undefined
+  /** Finds out who else it knows, while it is not awake; undefined: nobody is asked. */
+  readonly senders?:
+    | Pick<SenderCheck, 'authorities' | 'check' | 'readAuthorities' | 'stop'>
+    | undefined
+  /** Its `/` is the page, for browsers. */
+  readonly hasPage: boolean
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -66,19 +76,33 @@ export class FleetCluster {
   #requests = 0
   #starts = 0
   #failedStarts = 0
+  /** The reads of the times that it was awake before. */
+  #pastReads: ReadCounts = { all: 0, fromMemory: 0 }
+  /** Since when it is broken, or was seen not to be ready, on the wall clock. */
+  #problemSinceMs: number | undefined
 
   constructor(options: FleetClusterOptions) {
     this.#options = options
     this.name = options.name
   }
 
+  /** Nobody is asked who they are. */
+  get isOpenToAll(): boolean {
+    return this.#options.callers === undefined
+  }
+
+  get hasPage(): boolean {
+    return this.#options.hasPage
+  }
+
   get state(): ClusterState {
     return this.#state
   }
 
-  /** The reason that it cannot be served, for operators; undefined if it can. */
+  /** The reason that it cannot be served, or is not ready, for operators; undefined if nothing is
+   *  wrong. */
   get problem(): string | undefined {
-    return this.#problem
+    return this.#open === undefined ? this.#problem : this.#open.service.problem
   }
 
   /** Undefined while it is not awake. */
@@ -107,13 +131,23 @@ export class FleetCluster {
 
   /** The authorities of client certificates (PEM), as far as they are known. */
   get authorities(): readonly string[] {
-    return this.#open?.authorities() ?? this.#authorities
+    const known = this.#open?.authorities() ?? this.#authorities
+    return known.length > 0 ? known : (this.#options.senders?.authorities ?? [])
   }
 
-  get facts(): ClusterFacts {
+  /** Reads those that files have, unless it is awake and follows them itself. */
+  async readAuthorities(): Promise<void> {
+    if (this.#open === undefined) await this.#options.senders?.readAuthorities()
+  }
+
+  get facts(): ShownCluster {
     const service = this.#open?.service
     let objects = 0
     for (const count of service?.entries().values() ?? []) objects += count
+    const { problem } = this
+    const reads = readsTogether(this.#pastReads, service?.reads)
+    this.#problemSinceMs =
+      problem === undefined ? undefined : (this.#problemSinceMs ?? this.#options.clock.wallMs())
     return {
       name: this.name,
       state: this.#state,
@@ -124,6 +158,10 @@ export class FleetCluster {
       requests: this.#requests,
       starts: this.#starts,
       failedStarts: this.#failedStarts,
+      reads: reads.all,
+      readsFromMemory: reads.fromMemory,
+      problem,
+      problemSinceMs: this.#problemSinceMs,
     }
   }
 
@@ -140,8 +178,44 @@ export class FleetCluster {
       this.#usedAtMs = this.#options.clock.monotonicMs()
       this.#options.callers?.note(request)
     }
+    if (this.#state === 'awake' || this.isListedTo(request)) this.#take(request)
+    else if (isProbe(request)) sendText(request, 200, 'ok')
+    else if (!this.#refusesNow(request)) void this.#identify(request)
+  }
+
+  /** From somebody who may wake it. */
+  #take(request: HttpRequest): void {
     if (this.#state === 'awake') this.#open?.port.begin(request)
-    else this.#wait(request)
+    else if (!this.#refusesNow(request)) this.#wait(request)
+  }
+
+  /** Strangers wake no cluster, and hold no place among those who wait for its start. */
+  async #identify(request: HttpRequest): Promise<void> {
+    try {
+      const standing = (await this.#options.senders?.check(request)) ?? 'known'
+      if (request.isClosed) return
+      switch (standing) {
+        case 'known':
+          this.#take(request)
+          break
+        case 'stranger':
+          refuseStranger(request)
+          break
+        case 'unanswered':
+          refuseUnavailable(request, 1)
+          break
+        case 'crowded':
+          refuseCrowd(request)
+          break
+        default:
+          unreachable(standing)
+      }
+    } catch (error) {
+      // Several may have waited for the same failure.
+      const isNew = this.#state === 'idle' || (this.#state === 'failed' && this.#pauseLeftMs <= 0)
+      if (isNew && !this.#isGone) this.#failed(CacheError.from(error, 'source_failed'))
+      if (!request.isClosed) refuseUnavailable(request, seconds(this.#pauseLeftMs))
+    }
   }
 
   /** Starts it, unless it is awake. Never fails: `problem` says why it is not served. */
@@ -179,6 +253,7 @@ export class FleetCluster {
   async stop(): Promise<void> {
     this.#gone.abort()
     this.#refuseWaiting()
+    await this.#options.senders?.stop()
     if (this.#state === 'awake') await this.sleep()
     else await this.#change
   }
@@ -195,13 +270,21 @@ export class FleetCluster {
     return own
   }
 
+  /** True while it cannot be started. */
+  #refusesNow(request: HttpRequest): boolean {
+    const pauseMs = this.#pauseLeftMs
+    if (!this.#isGone && (this.#state !== 'failed' || pauseMs <= 0)) return false
+    refuseUnavailable(request, seconds(pauseMs))
+    return true
+  }
+
+  /** Time until it is tried again. */
+  get #pauseLeftMs(): number {
+    return this.#retryAtMs - this.#options.clock.monotonicMs()
+  }
+
   #wait(request: HttpRequest): void {
     const { clock } = this.#options
-    const pauseMs = this.#retryAtMs - clock.monotonicMs()
-    if (this.#isGone || (this.#state === 'failed' && pauseMs > 0)) {
-      refuseUnavailable(request, Math.max(1, Math.ceil(pauseMs / 1000)))
-      return
-    }
     if (this.#waiting.size >= waitingMax) {
       refuseCrowd(request)
       return
@@ -243,6 +326,7 @@ export class FleetCluster {
     }
     this.#state = 'awake'
     this.#problem = undefined
+    this.#problemSinceMs = undefined
     this.#pauseMs = 0
     logger.info('the cluster is awake', {
       tookMs: Math.round(clock.monotonicMs() - this.#wokenAtMs),
@@ -288,6 +372,7 @@ export class FleetCluster {
     const { clock, logger } = this.#options
     this.#failedStarts++
     this.#state = 'failed'
+    this.#problemSinceMs ??= clock.wallMs()
     this.#pauseMs = Math.min(pauseMaxMs, Math.max(pauseMinMs, 2 * this.#pauseMs))
     this.#retryAtMs = clock.monotonicMs() + this.#pauseMs
     if (error.message !== this.#problem) {
@@ -308,12 +393,13 @@ export class FleetCluster {
   #refuseWaiting(): void {
     for (const request of this.#waiting) {
       this.#waiting.delete(request)
-      refuseUnavailable(request, Math.max(1, Math.ceil(this.#pauseMs / 1000)))
+      refuseUnavailable(request, seconds(this.#pauseMs))
     }
   }
 
   #forget(open: OpenCluster): void {
     this.#lastMemoryBytes = open.service.memoryBytes
+    this.#pastReads = readsTogether(this.#pastReads, open.service.reads)
     this.#authorities = open.authorities()
     this.#open = undefined
     this.#options.callers?.shrink()
@@ -327,4 +413,14 @@ export class FleetCluster {
       this.#options.logger.warn('the cluster has not stopped in order', { reason: message })
     }
   }
+}
+
+/** For Retry-After. */
+function seconds(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1000))
+}
+
+function readsTogether(past: ReadCounts, now: ReadCounts | undefined): ReadCounts {
+  if (now === undefined) return past
+  return { all: past.all + now.all, fromMemory: past.fromMemory + now.fromMemory }
 }

@@ -11,6 +11,11 @@ export function sendJson(request: HttpRequest, value: object): void {
   send(request, 200, { type: 'application/json', body })
 }
 
+/** Sends a browser to an address beside that of the request. */
+export function redirect(request: HttpRequest, location: string): void {
+  sendWhole(request, { status: 307, headers: { location } }, Buffer.from(''))
+}
+
 function send(
   request: HttpRequest,
   status: number,

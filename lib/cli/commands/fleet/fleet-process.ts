@@ -7,6 +7,7 @@ import {
   isLoopback,
   type LevelledLogger,
   type Logger,
+  repeat,
   sleep,
   version,
 } from '@watchglass/base'
@@ -14,6 +15,7 @@ import {
   CertificateDates,
   createAdminHandler,
   faultLogger,
+  type FleetPageSource,
   followTls,
   type Handler,
   type Health,
@@ -43,15 +45,22 @@ import { memoryOption } from '../../options/process.ts'
 import { valueOf } from '../../options/rules.ts'
 import { adminListenOption } from '../../options/upstream.ts'
 import { AcceptedCallers } from './accepted-callers.ts'
-import { type ClusterSettings, valuesOfCluster } from './cluster-settings.ts'
+import { type ClusterSettings, hasUpstream, valuesOfCluster } from './cluster-settings.ts'
 import { createFleetAdmin } from './fleet-admin.ts'
 import { FleetCluster } from './fleet-cluster.ts'
 import { createFleetHandler } from './fleet-handler.ts'
 import { Fleet } from './fleet.ts'
+import { OpenChecks } from './open-checks.ts'
 import { isOpenToAll, openCluster } from './open-cluster.ts'
+import { SenderCheck } from './sender-check.ts'
+import type { ReadSettings } from './settings-reader.ts'
 import { SharedLimits } from './shared-limits.ts'
 
 const { options: serveOptions } = commands.serve
+
+/** Authorities of clusters that are not awake are read again this often, as those of one that is
+ *  (`plan/trust.ts`). */
+const authoritiesEveryMs = 60_000
 
 export interface FleetProcessOptions {
   readonly values: OptionValues
@@ -64,7 +73,8 @@ export class FleetProcess {
   readonly #values: OptionValues
   readonly #server: Server
   readonly #admin: Server | undefined
-  readonly #stopFollowing: CancelTimer
+  readonly #ends: readonly CancelTimer[]
+  readonly #renewTls: () => Promise<void>
   readonly #health: FleetHealth
 
   private constructor(parts: {
@@ -73,14 +83,16 @@ export class FleetProcess {
     readonly server: Server
     readonly admin: Server | undefined
     readonly health: FleetHealth
-    readonly stopFollowing: CancelTimer
+    readonly ends: readonly CancelTimer[]
+    readonly renewTls: () => Promise<void>
   }) {
     this.fleet = parts.fleet
     this.#values = parts.values
     this.#server = parts.server
     this.#admin = parts.admin
     this.#health = parts.health
-    this.#stopFollowing = parts.stopFollowing
+    this.#ends = parts.ends
+    this.#renewTls = parts.renewTls
     this.address = addressOf(valueOf(parts.values, listenOption), parts.server.port)
   }
 
@@ -93,7 +105,14 @@ export class FleetProcess {
     const tlsFiles = tlsFilesFor(values, fleet)
     const tls = tlsFiles && (await readTls(tlsFiles))
     const domain = valueOf(values, clusterDomainOption)
-    const handler = createFleetHandler({ fleet, domain, health, clock: systemClock, onFault })
+    const handler = createFleetHandler({
+      fleet,
+      domain,
+      guardedHosts: guardedHostsOf(values),
+      health,
+      clock: systemClock,
+      onFault,
+    })
     const server = await listenForFleet({ values, logger, tls, handler, onFault })
     port = server.port
     metrics.watchReadiness(() => !health.isStopping)
@@ -108,7 +127,7 @@ export class FleetProcess {
       log: logger,
       onFault,
     })
-    const adminHandler = createFleetAdmin({ fleet, own, onFault })
+    const adminHandler = createFleetAdmin({ fleet, own, page: pageOf(fleet, values), onFault })
     const parts = { clock: systemClock, logger, onFault }
     const admin = await listenForAdmin(adminListenFor(values), adminHandler, parts)?.catch(
       (error: unknown) => {
@@ -117,15 +136,21 @@ export class FleetProcess {
       },
     )
     if (admin !== undefined) logger.info('serving health and metrics', { port: admin.port })
-    const stopFollowing = followTls({
-      files: tlsFiles,
-      what: 'certificates of --listen',
-      current: tls,
-      clock: systemClock,
-      logger,
-      onChange: renewed => server.replaceTls(renewed),
-    })
-    return new FleetProcess({ fleet, values, server, admin, health, stopFollowing })
+    const ends = [
+      followTls({
+        files: tlsFiles,
+        what: 'certificates of --listen',
+        current: tls,
+        clock: systemClock,
+        logger,
+        onChange: renewed => server.replaceTls(renewed),
+      }),
+      repeat(systemClock, authoritiesEveryMs, () => readAuthorities(fleet)),
+    ]
+    const renewTls = async (): Promise<void> => {
+      if (tlsFiles !== undefined) server.replaceTls(await readTls(tlsFiles))
+    }
+    return new FleetProcess({ fleet, values, server, admin, health, ends, renewTls })
   }
 
   /** The port of clients. */
@@ -138,13 +163,21 @@ export class FleetProcess {
     return this.#admin?.port ?? 0
   }
 
+  /** The settings of now, before the first client: TLS knows the authorities of all clusters. */
+  async begin(settings: ReadSettings): Promise<void> {
+    await this.fleet.apply(settings)
+    await readAuthorities(this.fleet)
+    await this.#renewTls()
+    this.fleet.start()
+  }
+
   /** /readyz fails at once; after the delay no new requests are accepted; those in flight end. */
   async stop(): Promise<void> {
     this.#health.isStopping = true
     this.#server.leave()
     const delaySeconds = valueOf(this.#values, shutdownDelayOption)
     if (delaySeconds > 0) await sleep(systemClock, delaySeconds * 1000)
-    this.#stopFollowing()
+    for (const end of this.#ends) end()
     const cancel = systemClock.setTimer(drainMaxMs, () => this.#server.close())
     const drained = this.#server.drain()
     // Watches would last as long as their clients: each cluster ends its own.
@@ -153,6 +186,32 @@ export class FleetProcess {
     cancel()
     this.#admin?.close()
   }
+}
+
+function guardedHostsOf(values: OptionValues): ReadonlySet<string> | undefined {
+  if (!isLoopback(valueOf(values, listenOption).host)) return undefined
+  return new Set(values.all('allowed-host').map(name => name.toLowerCase()))
+}
+
+/** The page of operators. */
+function pageOf(fleet: Fleet, values: OptionValues): FleetPageSource {
+  return {
+    version,
+    clock: systemClock,
+    clusters: () => fleet.factsOf(fleet.clusters),
+    process: {
+      get residentBytes() {
+        return process.memoryUsage.rss()
+      },
+      budgetBytes: valueOf(values, memoryOption),
+    },
+    hasPage: name => fleet.find(name)?.service !== undefined,
+  }
+}
+
+/** One after the other: most clusters have the same file, or none. */
+async function readAuthorities(fleet: Fleet): Promise<void> {
+  for (const cluster of fleet.clusters) await cluster.readAuthorities()
 }
 
 /** The certificate of the fleet, and the authorities of all clusters: a TLS server has one pool of
@@ -229,11 +288,13 @@ interface FleetParts {
 
 function createFleet({ values, logger, portOf }: FleetParts): Fleet {
   const limits = new SharedLimits()
+  const open = new OpenChecks()
   const domain = valueOf(values, clusterDomainOption)
   const create = (settings: ClusterSettings, fleet: Fleet): FleetCluster => {
     const { name } = settings
     const ownLogger = withCluster(logger, name)
     const own = valuesOfCluster(settings, values, serveOptions)
+    const isOpen = isOpenToAll(own)
     const cluster: FleetCluster = new FleetCluster({
       name,
       open: opening =>
@@ -242,7 +303,11 @@ function createFleet({ values, logger, portOf }: FleetParts): Fleet {
           opening,
         ),
       makeRoom: () => fleet.makeRoomFor(cluster),
-      callers: isOpenToAll(own) ? undefined : callersOf(own),
+      callers: isOpen ? undefined : callersOf(own),
+      senders: isOpen
+        ? undefined
+        : new SenderCheck({ values: own, open, clock: systemClock, logger: ownLogger }),
+      hasPage: !hasUpstream(own),
       clock: systemClock,
       logger: ownLogger,
     })

@@ -7,7 +7,7 @@
  *  that is not enough, no more clusters are woken. */
 
 import { type CancelTimer, type Clock, type Logger, repeat, Slice } from '@watchglass/base'
-import type { ClusterFacts } from '@watchglass/cache'
+import type { ShownCluster } from '@watchglass/cache'
 import type { ClusterSettings } from './cluster-settings.ts'
 import type { FleetCluster } from './fleet-cluster.ts'
 import type { ReadSettings } from './settings-reader.ts'
@@ -34,6 +34,7 @@ export class Fleet {
   readonly #options: FleetOptions
   readonly #members = new Map<string, Member>()
   readonly #problems = new Map<string, string>()
+  readonly #stopping = new AbortController()
   #isOver = false
   #cancel: CancelTimer = () => {}
 
@@ -45,8 +46,14 @@ export class Fleet {
     this.#cancel = repeat(this.#options.clock, lookMs, () => this.#look())
   }
 
+  /** Aborted when the process begins to stop. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal
+  }
+
   async stop(): Promise<void> {
     this.#cancel()
+    this.#stopping.abort()
     await Promise.all([...this.#members.values()].map(({ cluster }) => cluster.stop()))
   }
 
@@ -64,9 +71,9 @@ export class Fleet {
   }
 
   /** The facts of clusters, in slices: what an awake one holds is counted for each. */
-  async factsOf(clusters: readonly FleetCluster[]): Promise<readonly ClusterFacts[]> {
+  async factsOf(clusters: readonly FleetCluster[]): Promise<readonly ShownCluster[]> {
     const slice = new Slice(this.#options.clock, factsSliceMs)
-    const facts: ClusterFacts[] = []
+    const facts: ShownCluster[] = []
     for (const cluster of clusters) {
       facts.push(cluster.facts)
       if (slice.isOver) await slice.next()

@@ -3,6 +3,8 @@
  *  equal ones by namespace, name and cluster. */
 
 import type { Cell, ColumnKind } from '@watchglass/codec'
+import { badRequest, type Status } from '@watchglass/kube'
+import type { FleetQuestion } from './fleet-question.ts'
 
 /** The place of a cell in an order (`lib/views/cells/place.ts`). */
 export type ColumnPlace = (kind: ColumnKind, cell: Cell, isDown: boolean) => string
@@ -10,6 +12,7 @@ export type ColumnPlace = (kind: ColumnKind, cell: Cell, isDown: boolean) => str
 export interface ClusterRow {
   readonly name: string
   readonly namespace?: string
+  readonly uid?: string
   readonly cells: readonly Cell[]
 }
 
@@ -37,12 +40,7 @@ export interface Unanswered {
   readonly message: string
 }
 
-export interface MergedPage {
-  /** `-age,name` */
-  readonly sort: string
-  readonly page: number
-  readonly pageSize: number
-}
+export type MergedPage = Pick<FleetQuestion, 'sort' | 'page' | 'pageSize'>
 
 interface PlacedRow {
   readonly place: string
@@ -97,11 +95,12 @@ export class MergedView {
       known.count += count
       if (this.#groups.size < groupsMax || this.#groups.has(key)) this.#groups.set(key, known)
     }
+    const { page, pageSize, sort } = this.#page
+    const order = { sort, columns, placeOf: this.#placeOf }
     const placed = rows.map(row => ({
-      place: this.#place(cluster, row, columns),
+      place: placeOfRow(cluster, row, order),
       row: { cluster, ...row },
     }))
-    const { page, pageSize } = this.#page
     this.#rows = [...this.#rows, ...placed]
       .sort((a, b) => (a.place < b.place ? -1 : Number(a.place > b.place)))
       .slice(0, page * pageSize)
@@ -134,17 +133,41 @@ export class MergedView {
     const remaining = Math.max(0, this.#matched - from - rows.length)
     return { ...common, columns: this.#columns ?? [], remaining, page, pageSize, rows }
   }
+}
 
-  /** Compares as the row sorts. */
-  #place(cluster: string, row: ClusterRow, columns: NonNullable<ClusterView['columns']>): string {
-    let place = ''
-    for (const word of this.#page.sort === '' ? [] : this.#page.sort.split(',')) {
-      const id = word.replace(/^-/, '')
-      const at = columns.findIndex(column => column.id === id)
-      const column = columns[at]
-      if (column === undefined) continue
-      place += this.#placeOf(column.kind, row.cells[at] ?? null, word.startsWith('-'))
-    }
-    return `${place}${row.namespace ?? ''}\0${row.name}\0${cluster}`
+export interface FleetRowOrder {
+  readonly sort: string
+  readonly columns: NonNullable<ClusterView['columns']>
+  readonly placeOf: ColumnPlace
+}
+
+/** Compares as the row of a cluster sorts. */
+export function placeOfRow(cluster: string, row: ClusterRow, order: FleetRowOrder): string {
+  const { sort, columns, placeOf } = order
+  let place = ''
+  for (const word of sort === '' ? [] : sort.split(',')) {
+    const id = word.replace(/^-/, '')
+    const at = columns.findIndex(column => column.id === id)
+    const column = columns[at]
+    if (column === undefined) continue
+    place += placeOf(column.kind, row.cells[at] ?? null, word.startsWith('-'))
   }
+  return `${place}${row.namespace ?? ''}\0${row.name}\0${cluster}`
+}
+
+/** A column by which rows are to be sorted that is not among theirs; undefined if there is none:
+ *  clusters would have to say more than they show. */
+export function strayIn(
+  sort: string,
+  columns: NonNullable<ClusterView['columns']>,
+): string | undefined {
+  const words = sort === '' ? [] : sort.split(',')
+  const ids = words.map(word => word.replace(/^-/, ''))
+  return ids.find(id => !columns.some(column => column.id === id))
+}
+
+/** The refusal of an order by such a column. */
+export function strayColumn(id: string): Status {
+  return badRequest(`sort: across clusters ${JSON.stringify(id)} has to be among the columns`)
+    .status
 }

@@ -3,7 +3,6 @@
 
 import { isLoopback, type Logger } from '@watchglass/base'
 import { systemClock } from '@watchglass/cache'
-import { KubeconfigAccess, nodeSystem } from '@watchglass/kubeconfig'
 import { type OpenClient, openEtcdClient } from '../etcd-client.ts'
 import { etcdConnection } from '../plan/etcd-connection.ts'
 import { type ServePlan, startPlan } from '../plan/serve-plan.ts'
@@ -13,13 +12,23 @@ import { isUpstreamMirrored } from '../../options/etcd.ts'
 import { listenOption } from '../../options/listening.ts'
 import type { OptionValues } from '../../options/option-values.ts'
 import { valueOf } from '../../options/rules.ts'
+import { accessOf, type NoteEnd } from './cluster-access.ts'
 import { ClusterPort } from './cluster-port.ts'
+import { hasUpstream } from './cluster-settings.ts'
 import type { SharedLimits } from './shared-limits.ts'
 
 export interface OpenCluster {
   readonly service: Pick<
     KubeService,
-    'adminHandler' | 'entries' | 'isReady' | 'kept' | 'memoryBytes' | 'ready' | 'refused'
+    | 'adminHandler'
+    | 'entries'
+    | 'isReady'
+    | 'kept'
+    | 'memoryBytes'
+    | 'problem'
+    | 'reads'
+    | 'ready'
+    | 'refused'
   >
   /** Takes its requests. */
   readonly port: ClusterPort
@@ -66,9 +75,6 @@ export async function openCluster(parts: OpeningParts, signal: AbortSignal): Pro
   }
 }
 
-/** Notes how to close what was opened; fails if nobody wants it any more. */
-type NoteEnd = (end: () => Promise<unknown> | void) => void
-
 async function openWith(parts: OpeningParts, onEnd: NoteEnd): Promise<Omit<OpenCluster, 'stop'>> {
   const { name, logger, port: fleetPort, domain } = parts
   const access = await accessOf(parts, onEnd)
@@ -113,24 +119,6 @@ async function openWith(parts: OpeningParts, onEnd: NoteEnd): Promise<Omit<OpenC
   }
 }
 
-/** The user whom the cluster's kubeconfig names; undefined without one. */
-async function accessOf(
-  { values, logger }: OpeningParts,
-  onEnd: NoteEnd,
-): Promise<KubeconfigAccess | undefined> {
-  const kubeconfig = values.text('kubeconfig')
-  if (kubeconfig === undefined) return undefined
-  const access = await KubeconfigAccess.open({
-    kubeconfig,
-    context: values.text('context'),
-    system: nodeSystem(),
-    clock: systemClock,
-    logger,
-  })
-  onEnd(() => access.stop())
-  return access
-}
-
 interface ClientParts {
   readonly logger: Logger
   readonly onEnd: NoteEnd
@@ -163,6 +151,5 @@ async function etcdClientsOf(
 export function isOpenToAll(values: OptionValues): boolean {
   const auth = values.text('auth')
   if (auth !== undefined) return auth === 'none'
-  const hasUpstream = values.text('kubeconfig') !== undefined || values.all('upstream').length > 0
-  return !hasUpstream && isLoopback(valueOf(values, listenOption).host)
+  return !hasUpstream(values) && isLoopback(valueOf(values, listenOption).host)
 }

@@ -2,7 +2,13 @@
  *  nothing of why a cluster is not there: whoever asks is not known yet. */
 
 import { type HttpRequest, sendWhole } from '@watchglass/cache'
-import { serviceUnavailable, type Status, statusJson, tooManyRequests } from '@watchglass/kube'
+import {
+  serviceUnavailable,
+  type Status,
+  statusJson,
+  tooManyRequests,
+  unauthorized,
+} from '@watchglass/kube'
 
 export function sendStatus(request: HttpRequest, status: Status): void {
   const retryAfter = status.details?.retryAfterSeconds
@@ -21,6 +27,12 @@ export function refuseUnknown(request: HttpRequest, name: string): void {
     reason: 'NotFound',
     details: {},
   })
+}
+
+/** In the words of kube-apiserver for credentials of nobody. Anonymous users hear them, too, while
+ *  the cluster is not awake: whether its rules allow them anything is in the cluster. */
+export function refuseStranger(request: HttpRequest): void {
+  sendStatus(request, unauthorized)
 }
 
 export function refuseUnavailable(request: HttpRequest, retryAfterSeconds: number): void {

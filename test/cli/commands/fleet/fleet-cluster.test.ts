@@ -5,6 +5,7 @@ import { ClusterPort } from '../../../../lib/cli/commands/fleet/cluster-port.ts'
 import { FleetCluster } from '../../../../lib/cli/commands/fleet/fleet-cluster.ts'
 import { Fleet } from '../../../../lib/cli/commands/fleet/fleet.ts'
 import type { OpenCluster } from '../../../../lib/cli/commands/fleet/open-cluster.ts'
+import type { SenderStanding } from '../../../../lib/cli/commands/fleet/sender-check.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { ScriptedRequest } from '../../../support/http/scripted-request.ts'
 import { sayingLogger } from '../../../support/saying-logger.ts'
@@ -22,6 +23,13 @@ class World {
   canPass = true
   opening: () => Promise<void> = () => Promise.resolve()
   readonly begun: ScriptedRequest[] = []
+  standing: () => Promise<SenderStanding> = () => Promise.resolve('known')
+  readonly senders = {
+    authorities: ['of files'],
+    check: () => this.standing(),
+    readAuthorities: () => Promise.resolve(),
+    stop: () => Promise.resolve(),
+  }
 
   async open(): Promise<OpenCluster> {
     await this.opening()
@@ -48,6 +56,8 @@ class World {
         isReady: true,
         kept: { segments: none, indexes: none } as unknown as OpenCluster['service']['kept'],
         memoryBytes: bytes,
+        problem: undefined,
+        reads: { all: 5, fromMemory: 4 },
         ready: new Promise(resolve => (this.ready = resolve)),
         refused: new Promise(resolve => (this.refuse = resolve)),
       },
@@ -60,6 +70,8 @@ class World {
       open: () => this.open(),
       makeRoom: makeRoom ?? (() => this.isRoom),
       callers,
+      senders: this.senders,
+      hasPage: false,
       clock: this.clock,
       logger: silentLogger,
     })
@@ -77,7 +89,7 @@ t.test('the first request wakes a cluster, and those that wait are answered in o
   const world = new World()
   const cluster = world.cluster()
   t.equal(cluster.state, 'idle')
-  t.equal(cluster.authorities.length, 0)
+  t.strictSame(cluster.authorities, ['of files'], 'TLS knows them before the first client')
   const requests = [new ScriptedRequest(), new ScriptedRequest(), new ScriptedRequest()]
   for (const request of requests) cluster.handle(request)
   requests[1]?.leave()
@@ -158,6 +170,7 @@ t.test('a broken cluster refuses at once, and is tried again after a pause', asy
     },
     makeRoom: () => true,
     callers: undefined,
+    hasPage: false,
     clock: world.clock,
     logger,
   })
@@ -326,6 +339,72 @@ t.test('clusters come, go and change with their settings; a wrong one stays', as
   t.equal(fleet.size, 0)
   t.equal(world.closed, 5)
 })
+
+t.test('strangers wake no cluster, and hold no place among those who wait for it', async t => {
+  const world = new World()
+  const nowMs = (): number => world.clock.monotonicMs()
+  const cluster = world.cluster('a', new AcceptedCallers({ identityHeaders: [], nowMs }))
+  const asked = async (standing: SenderStanding): Promise<ScriptedRequest> => {
+    world.standing = () => Promise.resolve(standing)
+    const request = new ScriptedRequest()
+    cluster.handle(request)
+    await world.settle()
+    return request
+  }
+  const rows: readonly (readonly [SenderStanding, number])[] = [
+    ['stranger', 401],
+    ['unanswered', 503],
+    ['crowded', 429],
+  ]
+  for (const [standing, status] of rows) {
+    t.equal((await asked(standing)).responded?.status, status, standing)
+    t.match(cluster.facts, { state: 'idle', starts: 0, requestsInFlight: 0 })
+  }
+  t.equal(world.opened, 0)
+  let answer = (): void => {}
+  world.opening = () => new Promise(resolve => (answer = resolve))
+  const known = await asked('known')
+  t.equal(cluster.state, 'starting')
+  t.equal((await asked('stranger')).responded?.status, 401, 'while it starts, too')
+  t.equal(cluster.requestsInFlight, 1)
+  answer()
+  await world.settle()
+  t.strictSame(world.begun, [known])
+  const stranger = await asked('stranger')
+  t.strictSame(world.begun, [known, stranger], 'awake it decides itself')
+})
+
+t.test('a cluster whose authentication cannot be opened is broken, for a pause', async t => {
+  const world = new World()
+  const nowMs = (): number => world.clock.monotonicMs()
+  const cluster = world.cluster('a', new AcceptedCallers({ identityHeaders: [], nowMs }))
+  world.standing = () => Promise.reject(new CacheError('invalid_request', 'no authority'))
+  const requests = [new ScriptedRequest(), new ScriptedRequest()]
+  for (const request of requests) cluster.handle(request)
+  await world.settle()
+  for (const { responded } of requests) {
+    t.match(responded, { status: 503, headers: { 'retry-after': '2' } })
+  }
+  t.match(cluster.facts, { state: 'failed', problem: 'no authority', failedStarts: 1 })
+})
+
+t.test(
+  'reads are counted over all the times that it was awake, and problems since when',
+  async t => {
+    const world = new World()
+    const cluster = world.cluster()
+    await cluster.wake()
+    t.match(cluster.facts, { reads: 5, readsFromMemory: 4, problemSinceMs: undefined })
+    await cluster.sleep()
+    t.match(cluster.facts, { reads: 5, readsFromMemory: 4 })
+    world.opening = () => Promise.reject(new CacheError('source_failed', 'gone'))
+    await cluster.wake()
+    const sinceMs = world.clock.wallMs()
+    await world.clock.advance(5_000)
+    await cluster.wake()
+    t.match(cluster.facts, { problem: 'gone', problemSinceMs: sinceMs })
+  },
+)
 
 class Caller extends ScriptedRequest {
   override readonly headers: Record<string, string>

@@ -97,7 +97,8 @@ t.test('views over clusters have rows of each, in one order, and say who is miss
 
   const wrong = await view(`prod-a${maps}?where=nothing=1`)
   t.match(wrong.unanswered, [{ name: 'prod-a', code: 400, reason: 'BadRequest' }])
-  await view(`prod-a${maps}?watch=1`, 400)
+  await view(`prod-a${maps}?watch=sometimes`, 400)
+  await view(`prod-a${maps}?after=x`, 400)
   await view(`prod-a${maps}?pageSize=1000&page=2`, 400)
   await view(`prod-a${maps}?columns=name&sort=namespace`, 400)
   await view(`prod-a/version`, 400)

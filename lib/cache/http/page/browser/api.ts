@@ -77,9 +77,10 @@ export interface FollowedList<T> {
   take(this: void, type: string, object: T): void
 }
 
-/** Asks, and throws an ApiError with the server's message for an answer that is not 2xx. */
-export async function ask(url: string, accept: string, signal: AbortSignal): Promise<Response> {
-  const answer = await fetch(url, {
+/** Asks, and throws an ApiError with the server's message for an answer that is not 2xx. Paths of
+ *  the API begin at the page, which may be that of one of many clusters. */
+export async function ask(path: string, accept: string, signal: AbortSignal): Promise<Response> {
+  const answer = await fetch(`.${path}`, {
     headers: { accept },
     cache: 'no-store',
     redirect: 'error',

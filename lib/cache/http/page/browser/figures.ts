@@ -110,10 +110,11 @@ function useSwitch(): void {
   }
 }
 
-/** Switches, and returns the reason why that failed. */
+/** Switches, and returns the reason why that failed. The address begins at the page, which may be
+ *  that of one of many clusters. */
 async function switchTo(state: string): Promise<string | undefined> {
   try {
-    const answer = await fetch(`/pass-through?state=${state}`, { method: 'PUT' })
+    const answer = await fetch(`pass-through?state=${state}`, { method: 'PUT' })
     return answer.ok ? undefined : await answer.text()
   } catch {
     return 'the server does not answer'
