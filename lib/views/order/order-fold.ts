@@ -119,6 +119,9 @@ export class OrderFold implements RowFold {
   }
 
   change({ key, before, after }: Event): NotExact | undefined {
+    // Where ages turn, the place of a row is that of an earlier moment.
+    const isKnown = before !== undefined && after !== undefined && this.#turns === undefined
+    if (isKnown && this.#choice.isUnmoved(before, after, this.#moment)) return undefined
     const old = this.#oldPlace(key, before)
     return old instanceof NotExact ? old : this.#put(key, old, after)
   }

@@ -80,6 +80,17 @@ export class RowChoice {
     return placeOf(columns, entry.key)
   }
 
+  /** True if a change of an object leaves its row where it is: no cell that matters is another one.
+   *  Most changes are such to most orders, and to make two places takes far longer. */
+  isUnmoved(before: KeyValue, after: KeyValue, wallMs: number): boolean {
+    if (this.#filter !== undefined) return false
+    if (this.#reader === undefined) return true
+    const old = this.#reader.read(before, wallMs)
+    const now = this.#reader.read(after, wallMs)
+    if (old instanceof NotExact || now instanceof NotExact) return false
+    return old.every((cell, i) => cell === now[i])
+  }
+
   /** The cell of one of the columns that are read. */
   readonly cell = (column: ViewColumn): Cell =>
     this.#cells[this.#indexes.get(column.id) ?? -1] ?? null
