@@ -53,14 +53,17 @@ const overviewRows = [
 ] as const
 
 function overviewPlot({ tables, measuredOn, machine }: SavedResult): string {
-  const [{ columns, title } = { columns: [], title: '' }] = tables
+  const columns = tables[0]?.columns ?? []
   const rows = tables.flatMap(table => table.rows)
   const groups = overviewRows.map(([request, unit, better]): BarGroup => {
     const row = rows.find(one => one[0] === request && one[1] === unit)
     if (row === undefined) throw new Error(`the result has no row "${request}", ${unit}`)
+    // Values stand to the right of the bars, where there is room for a short unit only.
+    const [shortUnit = unit, ofWhat] = unit.split(' of its ')
+    const measured = ofWhat === undefined ? request : `${request}: ${ofWhat} time`
     return {
-      title: `${request.slice(0, 1).toUpperCase()}${request.slice(1)} (${better} is better)`,
-      unit,
+      title: `${measured.slice(0, 1).toUpperCase()}${measured.slice(1)} (${better} is better)`,
+      unit: shortUnit,
       bars: [2, 3].map(at => ({
         label: String(columns[at]),
         value: Number(row[at]),
@@ -68,8 +71,8 @@ function overviewPlot({ tables, measuredOn, machine }: SavedResult): string {
       })),
     }
   })
-  const [client] = title.split(',')
-  return barChart(groups, `${client}; ${machine.cpu}, ${machine.cores} cores, ${measuredOn}`)
+  const clients = tables.map(({ title }) => title.split(',')[0]).join('; ')
+  return barChart(groups, `${clients}; ${machine.cpu}, ${machine.cores} cores, ${measuredOn}`)
 }
 
 function captionOf({ bench, size, measuredOn, machine }: SavedResult): string {

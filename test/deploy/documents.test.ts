@@ -65,7 +65,15 @@ t.test('each guarantee names tests that are there', async t => {
 
 t.test('commands of the pages have options that exist', async t => {
   const isCommand = (name: string): name is CommandName => name in commands
-  for (const page of ['START', 'TESTING', 'TROUBLESHOOTING', 'UPGRADE', 'ETCD', 'LOADTEST']) {
+  for (const page of [
+    'START',
+    'TESTING',
+    'TROUBLESHOOTING',
+    'UPGRADE',
+    'ETCD',
+    'LOADTEST',
+    'SIDECAR',
+  ]) {
     const blocks = textOf(`docs/${page}.md`).matchAll(/```sh\n(.*?)```/gs)
     const lines = [...blocks].flatMap(([, block = '']) => block.replaceAll('\\\n', '').split('\n'))
     for (const line of lines) {
