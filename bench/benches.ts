@@ -22,6 +22,7 @@ import { coldBench } from './million/cold.ts'
 import { growthBench } from './million/growth.ts'
 import { millionBench } from './million/million.ts'
 import { mirrorBench } from './mirror/mirror.ts'
+import { nodesBench } from './nodes/nodes.ts'
 import { proxyBench } from './proxy/proxy.ts'
 import { resumeBench } from './resume/resume.ts'
 import { sizingBench } from './sizing/sizing.ts'
@@ -56,6 +57,7 @@ export const benches: readonly Bench[] = [
   streamsBench,
   watchBench,
   slowWatchersBench,
+  nodesBench,
   resumeBench,
   viewsBench,
   writeBench,

@@ -101,6 +101,7 @@ export const long: readonly string[] = [
   'bench/list',
   'bench/million',
   'bench/mirror',
+  'bench/nodes',
   'bench/proxy',
   'bench/resume',
   'bench/saturated',

@@ -9,19 +9,22 @@ export class ReviewCounter {
   reviews = 0
   readonly #server: http.Server
 
-  private constructor() {
+  private constructor(userOf: ((authorization: string) => string) | undefined) {
     this.#server = http.createServer((request, response) => {
       request.resume()
       request.on('end', () => {
         if (request.method === 'POST') this.reviews++
+        const { authorization = '' } = request.headers
+        const userInfo = userOf && { username: userOf(authorization) }
         response.writeHead(201, { 'content-type': 'application/json' })
-        response.end('{"status":{"allowed":true}}')
+        response.end(JSON.stringify({ status: { allowed: true, userInfo } }))
       })
     })
   }
 
-  static async start(): Promise<ReviewCounter> {
-    const counter = new ReviewCounter()
+  /** Names nobody, if it is not said whose an `Authorization` is. */
+  static async start(userOf?: (authorization: string) => string): Promise<ReviewCounter> {
+    const counter = new ReviewCounter(userOf)
     await new Promise<void>(resolve => counter.#server.listen(0, '127.0.0.1', resolve))
     return counter
   }

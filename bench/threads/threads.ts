@@ -65,7 +65,7 @@ const getsGain = { factorMin: 1.5, ofBareMax: 0.9 }
 async function run(options: BenchOptions): Promise<BenchResult> {
   const isSmall = options.size === 'small'
   const cores = availableParallelism()
-  const counts = [...new Set([1, 2, ...(isSmall ? [] : [cores])])].filter(count => count <= 8)
+  const counts = [...new Set([1, 2, ...(isSmall ? [] : [4, cores])])].filter(count => count <= 8)
   const { tables, floors, resultHash } = await measureAnswers(counts, options)
   if (!isWanted('watches', options)) return { tables, floors, resultHash }
   options.progress('watches')

@@ -29,6 +29,17 @@ const noPush = [0x2, 0] as const
 const initialWindow = [0x4, streamWindowBytes] as const
 /** HPACK: `:status: 200`, as all servers write it. */
 const okField = 0x88
+const streamsMaxSetting = 0x3
+const settingBytes = 6
+
+/** Headers beside those that each request has: names in lower case. */
+export type ExtraHeaders = Readonly<Record<string, string>>
+
+interface Asked {
+  readonly path: string
+  readonly headers: ExtraHeaders
+  readonly stream: Stream
+}
 
 interface Stream {
   readonly take: TakeBytes
@@ -39,7 +50,12 @@ interface Stream {
 
 export class Http2Reader {
   readonly #socket: TLSSocket
+  readonly #ended: (() => void) | undefined
   readonly #streams = new Map<number, Stream>()
+  /** Requests that wait until the server allows as many streams. */
+  #waiting: Asked[] = []
+  /** Unknown until the server's first settings have come. */
+  #streamsMax = 0
   #nextStream = 1
   #read = 0
   readonly #head = Buffer.alloc(headBytes)
@@ -48,23 +64,33 @@ export class Http2Reader {
   #left = 0
   #payload: Buffer = Buffer.alloc(0)
 
-  /** Speaks over a socket that has agreed to `h2`, and is to give it all that comes. */
-  constructor(socket: TLSSocket) {
+  /** Speaks over a socket that has agreed to `h2`, and is to give it all that comes. `ended` is
+   *  told of each answer that ends, or is a refusal; without it a refusal is an error. */
+  constructor(socket: TLSSocket, ended?: () => void) {
     this.#socket = socket
+    this.#ended = ended
     socket.write(preface, 'latin1')
     this.#send(frameType.settings, 0, { payload: settings([noPush, initialWindow]) })
     this.#allow(0, connectionWindowBytes - defaultWindowBytes)
   }
 
   /** Asks; resolves when an answer begins. */
-  get(path: string, take: TakeBytes): Promise<void> {
-    const number = this.#nextStream
-    this.#nextStream += 2
+  get(path: string, take: TakeBytes, headers: ExtraHeaders = {}): Promise<void> {
     return new Promise(resolve => {
-      this.#streams.set(number, { take, answered: resolve, read: 0 })
-      const payload = requestFields(path)
-      this.#send(frameType.headers, number, { payload, flags: endStream | endHeaders })
+      this.#waiting.push({ path, headers, stream: { take, answered: resolve, read: 0 } })
+      this.#ask()
     })
+  }
+
+  #ask(): void {
+    while (this.#waiting.length > 0 && this.#streams.size < this.#streamsMax) {
+      const { path, headers, stream } = this.#waiting.shift()!
+      const number = this.#nextStream
+      this.#nextStream += 2
+      this.#streams.set(number, stream)
+      const payload = requestFields(path, headers)
+      this.#send(frameType.headers, number, { payload, flags: endStream | endHeaders })
+    }
   }
 
   take(bytes: Buffer, to: number): void {
@@ -114,6 +140,7 @@ export class Http2Reader {
       this.#allow(0, this.#read)
       this.#read = 0
     }
+    if (this.#left === 0 && (this.#head[4]! & endStream) !== 0) this.#end(number)
   }
 
   /** A frame that is not data. */
@@ -121,20 +148,42 @@ export class Http2Reader {
     const [type, flags] = [this.#head[3]!, this.#head[4]!]
     const number = this.#head.readUInt32BE(5)
     switch (type) {
+      case frameType.data:
+        if ((flags & endStream) !== 0) this.#end(number)
+        break
       case frameType.settings:
-        if ((flags & ack) === 0) this.#send(frameType.settings, 0, { flags: ack })
+        if ((flags & ack) !== 0) break
+        this.#send(frameType.settings, 0, { flags: ack })
+        this.#streamsMax = streamsMaxOf(payload) ?? (this.#streamsMax || Infinity)
+        this.#ask()
         break
       case frameType.ping:
         if ((flags & ack) === 0) this.#send(frameType.ping, 0, { payload, flags: ack })
         break
       case frameType.headers:
-        if (payload[0] !== okField) throw new Error('the server refuses a request')
-        this.#streams.get(number)?.answered()
+        this.#takeHeaders(number, payload, flags)
         break
       case frameType.reset:
+        if (this.#ended === undefined) throw new Error('the server ends a stream')
+        this.#end(number)
+        break
       case frameType.goaway:
-        throw new Error('the server ends a stream')
+        if (this.#ended === undefined) throw new Error('the server ends a connection')
     }
+  }
+
+  #takeHeaders(number: number, payload: Buffer, flags: number): void {
+    const isRefusal = payload[0] !== okField
+    if (isRefusal && this.#ended === undefined) throw new Error('the server refuses a request')
+    this.#streams.get(number)?.answered()
+    if ((flags & endStream) !== 0) this.#end(number)
+  }
+
+  /** An answer is over. */
+  #end(number: number): void {
+    this.#streams.get(number)?.answered()
+    if (this.#streams.delete(number)) this.#ended?.()
+    this.#ask()
   }
 
   #allow(number: number, bytes: number): void {
@@ -171,7 +220,7 @@ function settings(pairs: readonly (readonly [number, number])[]): Buffer {
 
 /** HPACK (RFC 7541): names and whole fields by their place in the static table, nothing kept in the
  *  dynamic one. */
-function requestFields(path: string): Uint8Array {
+function requestFields(path: string, headers: ExtraHeaders): Uint8Array {
   const [methodGet, schemeHttps, pathName, authorityName] = [0x82, 0x87, 0x04, 0x01] as const
   const fields = new ByteWriter(1024)
   fields.appendByte(methodGet)
@@ -180,7 +229,25 @@ function requestFields(path: string): Uint8Array {
   appendText(fields, path)
   fields.appendByte(authorityName)
   appendText(fields, '127.0.0.1')
+  for (const [name, value] of Object.entries(headers)) {
+    fields.appendByte(newName)
+    appendText(fields, name)
+    appendText(fields, value)
+  }
   return fields.copy()
+}
+
+/** A field whose name is in no table, and that is kept in none. */
+const newName = 0x00
+
+/** The streams that a server allows at once; undefined if these settings do not say. */
+function streamsMaxOf(settingsPayload: Buffer): number | undefined {
+  for (let at = 0; at + settingBytes <= settingsPayload.length; at += settingBytes) {
+    if (settingsPayload.readUInt16BE(at) === streamsMaxSetting) {
+      return settingsPayload.readUInt32BE(at + 2)
+    }
+  }
+  return undefined
 }
 
 /** Without Huffman's code. What does not fit in the 7 bits of the length's first byte follows as a
