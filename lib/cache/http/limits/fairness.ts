@@ -68,9 +68,11 @@ export const defaultFairnessLimits: FairnessLimits = {
   waitingPerUser: 6_000,
   waitingMax: 20_000,
   waitMaxMs: 60_000,
-  // A node has some hundred. Users behind a front proxy are counted separately.
-  watchesPerUser: 5_000,
-  watchesMax: 50_000,
+  // As many as 5,000 nodes have, the most that Kubernetes supports: 18 each, of which four are of
+  // one service account, that of kube-proxy; agents of networks have more. Users behind a front
+  // proxy are counted separately.
+  watchesPerUser: 25_000,
+  watchesMax: 100_000,
   // Parsed and compiled they take some thirty times as much.
   selectorBytesPerUser: 4 * 1024 * 1024,
   selectorBytesMax: 32 * 1024 * 1024,
@@ -186,17 +188,19 @@ export class Fairness {
 
   /** Counts an open watch. Call the returned function when it has ended. */
   watch({ user, selectorBytes }: WatchAmount): () => void {
-    const one = this.#count(this.#watches, { user, amount: 1, kind: 'watch' })
+    this.#add(this.#watches, { user, amount: 1, kind: 'watch' })
     try {
-      const selectors = { user, amount: selectorBytes, kind: 'watch' as const }
-      const all = this.#count(this.#selectors, selectors)
-      return () => {
-        one()
-        all()
-      }
+      this.#add(this.#selectors, { user, amount: selectorBytes, kind: 'watch' })
     } catch (error) {
-      one()
+      this.#watches.remove(user, 1)
       throw error
+    }
+    let isOpen = true
+    return () => {
+      if (!isOpen) return
+      isOpen = false
+      this.#watches.remove(user, 1)
+      this.#selectors.remove(user, selectorBytes)
     }
   }
 
@@ -252,9 +256,14 @@ export class Fairness {
     return new Places({ ...this.#limits, ...limits }, this.#options.clock)
   }
 
-  #count(tally: Tally, { user, amount, kind }: Amount): () => void {
+  #add(tally: Tally, { user, amount, kind }: Amount): void {
     const bound = tally.add(user, amount)
     if (bound !== undefined) throw this.#refused(kind, bound)
+  }
+
+  #count(tally: Tally, one: Amount): () => void {
+    this.#add(tally, one)
+    const { user, amount } = one
     let isCounted = true
     return () => {
       if (isCounted) tally.remove(user, amount)

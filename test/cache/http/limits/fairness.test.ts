@@ -72,6 +72,20 @@ t.test('open watches and their selectors are bounded, and given back together', 
   t.strictSame(limited, ['watch user', 'watch user', 'watch all', 'watch all'])
 })
 
+t.test('the watches of 5,000 nodes are let in, but no user has a third of all', async t => {
+  const { fairness } = setUp()
+  const [nodes, selectorBytes] = [5_000, 160]
+  for (let node = 0; node < nodes; node++) {
+    for (let i = 0; i < 14; i++) fairness.watch({ user: `system:node:${node}`, selectorBytes: 80 })
+    for (let i = 0; i < 4; i++) fairness.watch({ user: 'kube-proxy', selectorBytes })
+  }
+  const more = (): void => {
+    for (;;) fairness.watch({ user: 'kube-proxy', selectorBytes: 0 })
+  }
+  t.throws(more, tooMany)
+  fairness.watch({ user: 'another', selectorBytes })
+})
+
 t.test('what passes is bounded by its kind', async t => {
   const bounds = { short: 2, long: 1, upgrade: 1 }
   const { fairness } = setUp({ passedPerUser: bounds, passedMax: { ...bounds, short: 3 } })
