@@ -19,10 +19,10 @@ import {
   PerformanceObserver,
 } from 'node:perf_hooks'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { HeapRoom, roomMostBytes } from './heap-room.ts'
 import { YoungRoom } from './young-room.ts'
 
-/** The heap may grow by this much, memory outside of it included, or by a tenth if that is more. */
-const roomBytes = 128 * 1024 ** 2
+/** The heap may grow by a tenth if that is more than its room, memory outside of it included. */
 const roomMinShare = 0.1
 /** The most that it may grow in percent: live memory may have multiplied since V8 last read the
  *  figure. */
@@ -34,13 +34,17 @@ const markingPercent = 50
  *  but only collections of this one are seen: with others the room for new objects is V8's. */
 export function giveCollectorRoom(hasThreads = false): () => void {
   setFlagsFromString(`--incremental-marking-hard-trigger=${markingPercent}`)
-  giveRoom()
+  const room = new HeapRoom()
+  giveRoom(room)
   const young = new YoungRoom()
   if (hasThreads) young.end()
   const observer = new PerformanceObserver(list => {
     for (const entry of list.getEntries()) {
       const kind = kindOf(entry)
-      if (kind === constants.NODE_PERFORMANCE_GC_MAJOR) giveRoom()
+      if (kind === constants.NODE_PERFORMANCE_GC_MAJOR) {
+        room.collected(entry.startTime, getHeapStatistics().used_heap_size)
+        giveRoom(room)
+      }
       const isMinor = kind === constants.NODE_PERFORMANCE_GC_MINOR
       if (isMinor && !hasThreads) young.collected(entry.startTime)
     }
@@ -54,16 +58,20 @@ export function giveCollectorRoom(hasThreads = false): () => void {
 
 /** The percentage by which a heap with this much live memory may grow. In a process with little
  *  memory the room is small, too. */
-export function growthPercent(aliveBytes: number, limitBytes: number): number {
+export function growthPercent(
+  aliveBytes: number,
+  limitBytes: number,
+  roomBytes: number = roomMostBytes,
+): number {
   const share = Math.min(roomBytes, limitBytes / 8) / aliveBytes
   return Math.round(100 * Math.min(Math.max(share, roomMinShare), roomMaxShare))
 }
 
 /** V8 reads the flag when a full collection ends: the next one comes when the memory that was live
  *  then has grown by that percentage. */
-function giveRoom(): void {
+function giveRoom(room: HeapRoom): void {
   const { used_heap_size: aliveBytes, heap_size_limit: limitBytes } = getHeapStatistics()
-  setFlagsFromString(`--heap-growing-percent=${growthPercent(aliveBytes, limitBytes)}`)
+  setFlagsFromString(`--heap-growing-percent=${growthPercent(aliveBytes, limitBytes, room.bytes)}`)
 }
 
 function kindOf(entry: PerformanceEntry): number | undefined {
