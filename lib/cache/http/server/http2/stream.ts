@@ -240,16 +240,16 @@ export class Http2Stream implements HttpRequest {
     this.closed(errorCode.internal, true)
   }
 
+  /** A watch has five of them for hours, so they are guarded when they are called. */
   onClose(task: () => void): () => void {
-    const safe = guarded(this, task, this.#onFault)
     if (this.isClosed) {
-      safe()
+      guarded(this, task, this.#onFault)()
       return () => {}
     }
     const tasks = (this.#onClose ??= [])
-    tasks.push(safe)
+    tasks.push(task)
     return () => {
-      const at = tasks.indexOf(safe)
+      const at = tasks.indexOf(task)
       if (at >= 0) tasks.splice(at, 1)
     }
   }
@@ -298,7 +298,7 @@ export class Http2Stream implements HttpRequest {
     if (this.#body?.readableEnded === false) this.#body.destroy()
     const tasks = this.#onClose
     this.#onClose = undefined
-    for (const task of tasks ?? []) task()
+    for (const task of tasks ?? []) guarded(this, task, this.#onFault)()
   }
 
   /** All of the response has left. */
@@ -400,6 +400,8 @@ export class Http2Stream implements HttpRequest {
     const isWhole = to === piece.length
     if (isWhole) this.#waiting.shift()
     this.#sentOfFirst = isWhole ? 0 : to
+    // An array that has had a piece keeps room for seventeen.
+    if (isWhole && this.#waiting.length === 0) this.#waiting = []
     const isLast = isWhole && this.#waiting.length === 0 && this.#state === 'ended'
     const isEnd = isLast && this.#trailers === undefined
     const part = from === 0 && isWhole ? piece : piece.subarray(from, to)
