@@ -30,9 +30,9 @@ export const persistentVolume: BuiltInKind = kind({
     checkMountOptions(object)
   },
   validateUpdate: (object, old) => {
-    checkVolume(object)
+    checkVolume(object, old)
     checkMountOptions(object)
-    checkVolume(object)
+    checkVolume(object, old)
     checkVolumeUpdate(object.in('spec'), old.in('spec'))
   },
   warn: ofVolume,
@@ -58,9 +58,10 @@ export const persistentVolume: BuiltInKind = kind({
   },
 })
 
-function checkVolume(object: Place): void {
+function checkVolume(object: Place, old?: Place): void {
   checkNewMeta(object, false)
-  checkVolumeSpec(object.in('spec'), { volumeName: object.in('metadata', 'name').text })
+  const volumeName = object.in('metadata', 'name').text
+  checkVolumeSpec(object.in('spec'), { volumeName, old: old?.in('spec') })
 }
 
 /** The sources that are mounted with options. */

@@ -6,7 +6,7 @@ import type { Place } from '../../validation/place.ts'
 import { checkAccessModes } from '../../validation/pods/claims.ts'
 import { checkNoBacksteps } from '../../validation/pods/paths.ts'
 import { checkResourceName } from '../../validation/pods/resources.ts'
-import { checkNodeSelector } from '../../validation/pods/scheduling.ts'
+import { checkNodeSelector, hasWrongValue } from '../../validation/pods/scheduling.ts'
 import {
   checkAzureDisk,
   checkFibreChannel,
@@ -20,10 +20,17 @@ import {
 } from '../../validation/pods/volume-sources.ts'
 import { checkDriverName, checkHostPath, checkNfs } from '../../validation/pods/volumes.ts'
 
-/** A volume, or one that lies in another object. */
+interface VolumePlace {
+  readonly volumeName: string
+  /** True for the spec of a volume in another object. */
+  readonly isInline?: boolean
+  /** The stored spec, of a change: wrong values in its terms are allowed still. */
+  readonly old?: Place | undefined
+}
+
 export function checkVolumeSpec(
   spec: Place,
-  { volumeName, isInline = false }: { readonly volumeName: string; readonly isInline?: boolean },
+  { volumeName, isInline = false, old }: VolumePlace,
 ): void {
   const inline = 'may not be specified in the context of inline volumes'
   if (isInline) {
@@ -47,7 +54,9 @@ export function checkVolumeSpec(
   if (affinity.isSet && isInline) affinity.forbidden(inline)
   else if (affinity.isSet) {
     const required = affinity.in('required')
-    if (required.isSet) checkNodeSelector(required)
+    const oldTerms = old?.in('nodeAffinity', 'required', 'nodeSelectorTerms')
+    const areValuesFree = oldTerms !== undefined && hasWrongValue(oldTerms)
+    if (required.isSet) checkNodeSelector(required, areValuesFree)
     else required.required('must specify required node constraints')
   }
   checkSource(spec, volumeName)

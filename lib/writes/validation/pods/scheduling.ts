@@ -48,7 +48,7 @@ export function hasWrongTerms(spec: Place | undefined): boolean {
 }
 
 /** Whether terms that choose nodes have values that no label has. */
-function hasWrongValue(terms: Place): boolean {
+export function hasWrongValue(terms: Place): boolean {
   return terms.items.some(term =>
     term
       .in('matchExpressions')
