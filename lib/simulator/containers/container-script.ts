@@ -10,6 +10,7 @@ import { type ContainerWithEnv, shellContainer } from '../streams/shell-containe
 export const scriptAnnotation = 'watchglass.local/script'
 
 export interface ScriptedContainer extends ContainerWithEnv {
+  readonly image?: string
   readonly command?: readonly string[]
   readonly args?: readonly string[]
 }
@@ -19,7 +20,10 @@ interface AnnotatedPod {
     readonly name: string
     readonly annotations?: Readonly<Record<string, string>>
   }
-  readonly spec: { readonly initContainers?: readonly { readonly name: string }[] }
+  readonly spec: {
+    readonly restartPolicy?: string
+    readonly initContainers?: readonly { readonly name: string }[]
+  }
 }
 
 export interface ScriptRun {
@@ -33,10 +37,14 @@ export interface ScriptRun {
 /** Output beyond it is lost, as that of a container whose log is full. */
 const writtenMax = 1024 * 1024
 
-/** Undefined: nothing is known of what the container does, and it runs on. */
+/** The image whose program does nothing until it is told to end. */
+const pauseImage = /(?:^|\/)pause(?:[:@]|$)/
+
+/** Undefined: nothing is known of what the container does: it runs on, or, in a pod that is to end,
+ *  ends by itself. */
 export function scriptOf(
   { metadata, spec }: AnnotatedPod,
-  { name, command = [], args = [] }: ScriptedContainer,
+  { name, image = '', command = [], args = [] }: ScriptedContainer,
 ): readonly string[] | undefined {
   const { annotations = {} } = metadata
   const isInit = spec.initContainers?.some(one => one.name === name) === true
@@ -45,6 +53,9 @@ export function scriptOf(
     (isInit ? undefined : annotations[scriptAnnotation])
   if (script !== undefined) return ['sh', '-c', script.slice(0, scriptMax)]
   const argv = [...command, ...args]
+  // Pods that are always restarted run on anyway, and cost less without a script.
+  const isToEnd = (spec.restartPolicy ?? 'Always') !== 'Always'
+  if (argv.length === 0 && isToEnd && pauseImage.test(image)) return ['sleep', 'infinity']
   return argv.length > 0 && isKnownCommand(argv) ? argv : undefined
 }
 

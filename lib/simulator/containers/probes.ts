@@ -1,5 +1,6 @@
-/** Probes that fail: nobody listens in a made-up pod, so a probe succeeds unless an annotation of
- *  the pod says otherwise, or its command is one that the built-in shell knows and that fails. */
+/** Probes of made-up pods. Nobody listens there, so a probe succeeds once its initial delay is
+ *  over, unless an annotation of the pod says otherwise, or its command is one that the built-in
+ *  shell knows and that fails. */
 
 import type { ContainerProbe, DeclaredPod, PodContainer } from './declared-pod.ts'
 import { isKnownCommand } from '../streams/shell.ts'
@@ -74,6 +75,11 @@ function outputOf({ httpGet, tcpSocket, exec }: ContainerProbe, { status }: Decl
 export function failsAfterMs(probe: ContainerProbe): number {
   const { initialDelaySeconds = 0, failureThreshold = 3 } = probe
   return initialDelaySeconds * 1_000 + periodMs(probe) * failureThreshold
+}
+
+/** The time after the start of a container at which it is asked for the first time. */
+export function firstAfterMs(container: PodContainer, kind: ProbeKind): number {
+  return (probeOf(container, kind)?.initialDelaySeconds ?? 0) * 1_000
 }
 
 export function periodMs({ periodSeconds = 10 }: ContainerProbe): number {

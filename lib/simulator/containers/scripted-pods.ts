@@ -6,7 +6,7 @@ import { scriptOf } from './container-script.ts'
 import type { DeclaredPod } from './declared-pod.ts'
 import { imageProblem } from './image-pulls.ts'
 import { hasReferences } from './missing-references.ts'
-import { isKnownProbe, probeAnnotation, probeKinds } from './probes.ts'
+import { firstAfterMs, isKnownProbe, probeAnnotation, probeKinds } from './probes.ts'
 
 /** Whether a pod is looked at as a kubelet does it, and not just started. */
 export function isScripted(pod: DeclaredPod): boolean {
@@ -23,10 +23,14 @@ export function isScripted(pod: DeclaredPod): boolean {
       container =>
         scriptOf(pod, container) !== undefined ||
         probeKinds.some(kind => isKnownProbe(container, kind)) ||
+        decidingProbes.some(kind => firstAfterMs(container, kind) > 0) ||
         imageProblem(annotations, container.image ?? '') !== undefined,
     )
   )
 }
+
+/** Probes without whose success a container is not ready. */
+const decidingProbes = ['startup', 'readiness'] as const
 
 function hasProbeAnnotation(annotations: Readonly<Record<string, string>>): boolean {
   const names = probeKinds.map(probeAnnotation)

@@ -61,7 +61,7 @@ export function reconcileDeployment(seen: SeenDeployment): ReconcileResult {
   const revision =
     current === undefined || isPaused
       ? undefined
-      : Math.max(current.revisionNumber, newestRevision(others) + 1)
+      : later(current.revisionNumber, newestRevision(others) + 1n)
   return {
     writes: [
       ...(current === undefined ? [] : annotationWrites(object, current, revision)),
@@ -96,11 +96,15 @@ function identityOf({ metadata: { name, uid } }: Deployment): OwnerIdentity {
 }
 
 function oldestFirst(a: ReplicaSetFact, b: ReplicaSetFact): number {
-  return a.revisionNumber - b.revisionNumber
+  return Number(a.revisionNumber - b.revisionNumber)
 }
 
-function newestRevision(sets: readonly ReplicaSetFact[]): number {
-  return Math.max(0, ...sets.map(({ revisionNumber }) => revisionNumber))
+function newestRevision(sets: readonly ReplicaSetFact[]): bigint {
+  return sets.map(({ revisionNumber }) => revisionNumber).reduce(later, 0n)
+}
+
+function later(one: bigint, other: bigint): bigint {
+  return one > other ? one : other
 }
 
 /** The set of the present template. */
@@ -121,7 +125,7 @@ function creationOf(deployment: Deployment, sets: readonly ReplicaSetFact[]): Wr
       annotations: {
         ...passedOn(metadata.annotations),
         ...sizesOf(deployment),
-        [revisionAnnotation]: String(newestRevision(sets) + 1),
+        [revisionAnnotation]: String(newestRevision(sets) + 1n),
       },
       ownerReferences: [controllerReference(identityOf(deployment))],
     },
@@ -142,7 +146,7 @@ function creationOf(deployment: Deployment, sets: readonly ReplicaSetFact[]): Wr
 function annotationWrites(
   { metadata, spec: { minReadySeconds = 0 } }: Deployment,
   set: ReplicaSetFact,
-  revision: number | undefined,
+  revision: bigint | undefined,
 ): Write[] {
   if (revision === undefined) return []
   const { key, annotations, revisionNumber } = set
@@ -194,7 +198,7 @@ function surplusOf({ spec }: Deployment, others: readonly ReplicaSetFact[]): Rep
 }
 
 interface DeploymentNews {
-  readonly revision: number | undefined
+  readonly revision: bigint | undefined
   /** Undefined, if it is as it should be. */
   readonly status: object | undefined
 }

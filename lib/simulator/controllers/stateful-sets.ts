@@ -62,6 +62,8 @@ export interface StatefulSetParts {
   /** Revisions of the namespace that nobody has. */
   readonly orphanRevisions: readonly RevisionFact[]
   readonly hasClaim: (name: string) => boolean
+  /** The template of the revision that pods below the partition keep; undefined: that of now. */
+  readonly kept?: PodTemplate | undefined
 }
 
 export function reconcileStatefulSet(seen: Seen<StatefulSet> & StatefulSetParts): ReconcileResult {
@@ -151,10 +153,9 @@ function updateWrites(
 ): Write[] {
   const { metadata, spec } = object
   if (spec.updateStrategy?.type === 'OnDelete') return []
-  const partition = spec.updateStrategy?.rollingUpdate?.partition ?? 0
   const hash = hashOfTemplate({ spec })
   for (const number of numbersOf(spec).reverse()) {
-    if (number < partition) return []
+    if (number < firstUpdated(spec)) return []
     const pod = byName.get(`${metadata.name}-${String(number)}`)
     if (pod === undefined || pod.isDeleting || !pod.isReady) return []
     if (revisionOf(pod.labels, metadata.name) !== hash) {
@@ -162,6 +163,14 @@ function updateWrites(
     }
   }
   return []
+}
+
+/** The first number at or above the partition: those below it keep their revision, also when they
+ *  are made anew (isCurrentRevisionNeeded). */
+function firstUpdated({ updateStrategy, ordinals }: StatefulSet['spec']): number {
+  const isRolling = updateStrategy?.type !== 'OnDelete'
+  const partition = isRolling ? (updateStrategy?.rollingUpdate?.partition ?? 0) : 0
+  return (ordinals?.start ?? 0) + partition
 }
 
 function numbersOf({ replicas = 1, ordinals }: StatefulSet['spec']): number[] {
@@ -184,10 +193,14 @@ function replaceEnded(set: string, pod: PodFact): Write[] {
 }
 
 function create(
-  { object, hasClaim }: Seen<StatefulSet> & StatefulSetParts,
+  { object, hasClaim, kept }: Seen<StatefulSet> & StatefulSetParts,
   number: number,
 ): Write[] {
-  const { metadata, spec } = object
+  const { metadata, spec, status } = object
+  const isKept = kept !== undefined && number < firstUpdated(spec)
+  const used = isKept ? kept : spec.template
+  const known = isKept ? status?.currentRevision : undefined
+  const revision = known ?? `${metadata.name}-${hashOfTemplate({ spec })}`
   const { namespace = '' } = metadata
   const name = `${metadata.name}-${String(number)}`
   const templates = spec.volumeClaimTemplates ?? []
@@ -202,7 +215,7 @@ function create(
       const resource = 'persistentvolumeclaims'
       return { type: 'create', group: '', resource, namespace, object, note }
     })
-  const template = spec.template.spec as { readonly volumes?: readonly { readonly name: string }[] }
+  const template = used.spec as { readonly volumes?: readonly { readonly name: string }[] }
   const own = templates.map(one => ({
     name: one.metadata.name,
     persistentVolumeClaim: { claimName: `${one.metadata.name}-${name}` },
@@ -212,14 +225,14 @@ function create(
   const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', ...identity(metadata) }
   const pod = {
     metadata: {
-      ...metadataForPods(spec.template),
+      ...metadataForPods(used),
       name,
       namespace,
       labels: {
-        ...spec.template.metadata?.labels,
+        ...used.metadata?.labels,
         'apps.kubernetes.io/pod-index': String(number),
         'statefulset.kubernetes.io/pod-name': name,
-        [revisionLabel]: `${metadata.name}-${hashOfTemplate({ spec })}`,
+        [revisionLabel]: revision,
       },
       ownerReferences: [controllerReference(owner)],
     },
@@ -258,20 +271,45 @@ function statusOf({ object, owned, nowMs }: Seen<StatefulSet> & StatefulSetParts
   }
 }
 
+/** A revision as it is stored: how a set is patched to be that again. */
+interface StoredRevision {
+  readonly data?: { readonly spec?: { readonly template?: PodTemplate & { $patch?: string } } }
+}
+
+function templateOf({ data }: StoredRevision): PodTemplate | undefined {
+  const { $patch: _, ...template } = data?.spec?.template ?? {}
+  return 'spec' in template ? (template as PodTemplate) : undefined
+}
+
+/** The revision that pods below the partition have; undefined where it is that of all. */
+function keptRevision({ metadata, spec, status }: StatefulSet): string | undefined {
+  const { currentRevision } = status ?? {}
+  const isSame = currentRevision === `${metadata.name}-${hashOfTemplate({ spec })}`
+  return isSame || firstUpdated(spec) === (spec.ordinals?.start ?? 0) ? undefined : currentRevision
+}
+
 export function wireStatefulSets(runtime: ControllerRuntime): void {
   const sets = runtime.informer('statefulsets', selectingFact)
   const revisions = runtime.informer('controllerrevisions', revisionFact)
   const claims = runtime.informer('persistentvolumeclaims', claimFact)
+  const api = runtime.api('kube-controller-manager')
   const { lookAt } = runtime.controller<StatefulSet, StatefulSetParts>({
     name: 'a simulated stateful set',
     source: { component: 'statefulset-controller' },
-    gather: ({ metadata: { uid, namespace = '' } }) => ({
-      owned: [...runtime.pods.index.ownedBy(uid)],
-      orphans: [...runtime.pods.index.orphansIn(namespace)],
-      revisions: [...revisions.index.ownedBy(uid)],
-      orphanRevisions: [...revisions.index.orphansIn(namespace)],
-      hasClaim: name => claims.at(namespace, name) !== undefined,
-    }),
+    gather: async set => {
+      const { uid, namespace = '' } = set.metadata
+      const kept = keptRevision(set)
+      const revision = kept === undefined ? undefined : revisions.at(namespace, kept)
+      const stored = revision && (await api.find<StoredRevision>(revision.key))
+      return {
+        owned: [...runtime.pods.index.ownedBy(uid)],
+        orphans: [...runtime.pods.index.orphansIn(namespace)],
+        revisions: [...revisions.index.ownedBy(uid)],
+        orphanRevisions: [...revisions.index.orphansIn(namespace)],
+        hasClaim: name => claims.at(namespace, name) !== undefined,
+        kept: stored && templateOf(stored.object),
+      }
+    },
     reconcile: reconcileStatefulSet,
     refused: refusedOfStatefulSet,
   })

@@ -85,6 +85,29 @@ export function succeededStatus(pod: Pod, now: string): object {
   }
 }
 
+/** A pod that was deleted and whose containers were killed: a kubelet tells so before it lets the
+ *  pod go, and whoever holds it by a finalizer sees that it has failed. */
+export function killedStatus({ status }: Pod, now: string): object {
+  const reason = 'PodFailed'
+  return {
+    phase: 'Failed',
+    conditions: conditionsOf(status?.conditions, now, [
+      ['PodReadyToStartContainers', 'False'],
+      ['Initialized', 'True'],
+      ['Ready', 'False', reason],
+      ['ContainersReady', 'False', reason],
+      ['PodScheduled', 'True'],
+    ]),
+    containerStatuses: (status?.containerStatuses ?? []).map(known => {
+      const startedAt = known.state?.running?.startedAt
+      const { containerID } = known
+      const ended = { exitCode: 137, reason: 'Error', startedAt, finishedAt: now, containerID }
+      const state = startedAt === undefined ? known.state : { terminated: ended }
+      return { ...known, ready: false, started: false, state }
+    }),
+  }
+}
+
 /** Ephemeral containers run from now on. */
 export function attachedStatus(pod: Pod, now: string): object {
   const known = pod.status?.ephemeralContainerStatuses ?? []

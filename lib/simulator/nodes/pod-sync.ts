@@ -19,8 +19,10 @@ import type { PullOutcome } from '../containers/image-pulls.ts'
 import { isInitDone, isSidecar, podConditions, podPhase } from './pod-phase.ts'
 import {
   failsAfterMs,
+  firstAfterMs,
   periodMs,
   probeFailure,
+  type ProbeKind,
   probeOf,
   type ProbeRuns,
 } from '../containers/probes.ts'
@@ -233,19 +235,25 @@ class PodLook {
   /** Whether a container that runs has started and is ready; probes that fail are told. */
   #probed(container: PodContainer, startedAt: string): Pick<ContainerStatus, 'ready' | 'started'> {
     const { probes } = this.#parts
+    const startedMs = Date.parse(startedAt)
+    const isDelayed = (kind: ProbeKind): boolean => {
+      const waitsMs = startedMs + firstAfterMs(container, kind) - this.#nowMs
+      if (waitsMs > 0) this.#wake(waitsMs)
+      return waitsMs > 0
+    }
+    const [isStartDelayed, isReadyDelayed] = [isDelayed('startup'), isDelayed('readiness')]
     const failing = (['startup', 'liveness', 'readiness'] as const).filter(kind => {
       const failure = probeFailure(kind, this.#pod, container, probes)
       const probe = probeOf(container, kind)
       if (failure === undefined || probe === undefined) return false
-      const { initialDelaySeconds = 0 } = probe
-      const isTried = this.#nowMs >= Date.parse(startedAt) + initialDelaySeconds * 1_000
+      const isTried = this.#nowMs >= startedMs + firstAfterMs(container, kind)
       const said = `${kind.replace(/^./, first => first.toUpperCase())} probe failed: ${failure}`
       if (isTried) this.#tell('Unhealthy', said, container, 'Warning')
       this.#wake(periodMs(probe))
       return true
     })
-    const started = !failing.includes('startup')
-    return { ready: started && !failing.includes('readiness'), started }
+    const started = !isStartDelayed && !failing.includes('startup')
+    return { ready: started && !isReadyDelayed && !failing.includes('readiness'), started }
   }
 
   /** A container that has ended, until it is started again. */

@@ -22,6 +22,7 @@ import {
   attachedStatus,
   disruptedConditions,
   evictedStatus,
+  killedStatus,
   resizedStatus,
   restartedStatus,
   runningStatus,
@@ -151,13 +152,21 @@ function doneFor(seen: SeenPod): ReconcileResult {
       return status(seen, succeededStatus(pod, now))
     case 'end':
       return {
-        writes: [{ type: 'delete', key, uid: fact.uid, graceSeconds: 0 }],
+        writes: [
+          ...(isSeenDead(fact) ? status(seen, killedStatus(pod, now)).writes : []),
+          { type: 'delete', key, uid: fact.uid, graceSeconds: 0 },
+        ],
         notes: ofEach(pod, 'Killing', ({ name }) => `Stopping container ${name}`),
       }
     case 'sync':
     case undefined:
       return nothing
   }
+}
+
+/** Whether a pod that ends is held by somebody: all others are gone at once. */
+function isSeenDead({ finalizers, phase }: PodFact): boolean {
+  return finalizers.length > 0 && phase === 'Running'
 }
 
 /** A scripted pod is looked at as a kubelet does it. */

@@ -1,6 +1,8 @@
 /** Events as the components of a cluster write them. One that says the same again within an hour is
- *  counted; there are never more waiting, or written in a second, than a bound says: then events
- *  are lost, as those of a real cluster are. */
+ *  counted, and while it waits to be written at once: a busy machine would otherwise write of one
+ *  container's restarts for minutes before it tells that a job has failed. There are never more
+ *  waiting, or written in a second, than a bound says: then events are lost, as those of a real
+ *  cluster are. */
 
 import type { Clock, Key, Logger } from '@watchglass/base'
 import { textFromMilliseconds } from '@watchglass/go'
@@ -37,7 +39,9 @@ interface Told {
   readonly source: EventSource
   readonly about: About
   readonly note: Note
-  readonly atMs: number
+  readonly firstMs: number
+  lastMs: number
+  count: number
 }
 
 interface Known {
@@ -64,7 +68,8 @@ const keptMs = 3_600_000
 export class EventRecorder {
   readonly #options: EventRecorderOptions
   readonly #apis = new Map<string, ApiClient>()
-  readonly #waiting: Told[] = []
+  /** By what they say, in the order in which they were told. */
+  readonly #waiting = new Map<string, Told>()
   /** Events by what they say, the oldest first. */
   readonly #known = new Map<string, Known>()
   #isRunning = false
@@ -78,7 +83,16 @@ export class EventRecorder {
   }
 
   tell(source: EventSource, about: About, note: Note): void {
-    if (this.#waiting.length >= waitingMax || !this.#takeToken()) {
+    const nowMs = this.#options.clock.wallMs()
+    const { uid } = about.metadata
+    const says = [source.component, uid, about.fieldPath, note.reason, note.message].join('\n')
+    const same = this.#waiting.get(says)
+    if (same !== undefined) {
+      same.count++
+      same.lastMs = nowMs
+      return
+    }
+    if (this.#waiting.size >= waitingMax || !this.#takeToken()) {
       if (this.#lost++ % 1_000 === 0) {
         this.#options.logger.debug('events of simulated components are left out', {
           sofar: this.#lost,
@@ -86,7 +100,7 @@ export class EventRecorder {
       }
       return
     }
-    this.#waiting.push({ source, about, note, atMs: this.#options.clock.wallMs() })
+    this.#waiting.set(says, { source, about, note, firstMs: nowMs, lastMs: nowMs, count: 1 })
     if (this.#isRunning) return
     this.#isRunning = true
     void this.#run()
@@ -105,38 +119,34 @@ export class EventRecorder {
   async #run(): Promise<void> {
     const { clock, signal, logger } = this.#options
     await clock.yield()
-    let next = 0
-    while (next < this.#waiting.length && !signal.aborted) {
-      const told = this.#waiting[next++]
+    // A map goes on with what is told meanwhile.
+    for (const [says, told] of this.#waiting) {
+      if (signal.aborted) break
+      this.#waiting.delete(says)
       try {
-        if (told !== undefined) await this.#write(told)
+        await this.#write(says, told)
       } catch (error) {
         // Its namespace may be going away: nobody waits for it.
         const reason = error instanceof Error ? error.message : String(error)
         if (!signal.aborted) logger.debug('an event could not be written', { reason })
       }
-      if (next < waitingMax / 2) continue
-      this.#waiting.splice(0, next)
-      next = 0
     }
-    this.#waiting.length = 0
     this.#isRunning = false
   }
 
-  async #write({ source, about, note, atMs }: Told): Promise<void> {
-    const { uid } = about.metadata
-    const says = [source.component, uid, about.fieldPath, note.reason, note.message].join('\n')
+  async #write(says: string, told: Told): Promise<void> {
+    const { firstMs, lastMs, count } = told
     const known = this.#known.get(says)
-    const api = this.#apiOf(source.component)
-    if (known !== undefined && atMs - known.firstMs < keptMs) {
-      known.count++
-      const lastTimestamp = textFromMilliseconds(atMs)
+    const api = this.#apiOf(told.source.component)
+    if (known !== undefined && lastMs - known.firstMs < keptMs) {
+      known.count += count
+      const lastTimestamp = textFromMilliseconds(lastMs)
       if (await api.patchAt(known.key, { count: known.count, lastTimestamp })) return
     }
     this.#known.delete(says)
-    const key = await api.createNew(creationOf({ source, about, note, atMs }))
+    const key = await api.createNew(creationOf(told))
     if (key === undefined) return
-    this.#known.set(says, { key, firstMs: atMs, count: 1 })
+    this.#known.set(says, { key, firstMs, count })
     const [oldest] = this.#known.keys()
     if (this.#known.size > knownMax && oldest !== undefined) this.#known.delete(oldest)
   }
@@ -159,7 +169,7 @@ export function managerOf(component: string): string {
 let named = 0
 
 /** The name ends with a number that no other event of the object has. */
-function creationOf({ source, about, note, atMs }: Told): {
+function creationOf({ source, about, note, firstMs, lastMs, count }: Told): {
   readonly group: string
   readonly resource: string
   readonly namespace: string
@@ -169,8 +179,7 @@ function creationOf({ source, about, note, atMs }: Told): {
   const { name, uid } = metadata
   const namespace = metadata.namespace ?? 'default'
   named = (named + 1) % 1_000_000
-  const nanoseconds = BigInt(Math.floor(atMs)) * 1_000_000n + BigInt(named)
-  const timestamp = textFromMilliseconds(atMs)
+  const nanoseconds = BigInt(Math.floor(firstMs)) * 1_000_000n + BigInt(named)
   const involved = { kind, namespace: metadata.namespace, name, uid, apiVersion, fieldPath }
   const object = {
     metadata: { name: `${name.slice(0, 230)}.${nanoseconds.toString(16)}`, namespace },
@@ -178,9 +187,9 @@ function creationOf({ source, about, note, atMs }: Told): {
     reason: note.reason,
     message: note.message.slice(0, 1_024),
     source,
-    firstTimestamp: timestamp,
-    lastTimestamp: timestamp,
-    count: 1,
+    firstTimestamp: textFromMilliseconds(firstMs),
+    lastTimestamp: textFromMilliseconds(lastMs),
+    count,
     type: note.type ?? 'Normal',
     eventTime: null,
     reportingComponent: source.component,

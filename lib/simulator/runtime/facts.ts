@@ -84,7 +84,8 @@ export interface ReplicaSetFact extends Fact {
   readonly statusReplicas: number
   readonly ready: number
   readonly available: number
-  readonly revisionNumber: number
+  /** A number of 64 bits, as Go reads it; 0 for a text that is none. */
+  readonly revisionNumber: bigint
   readonly minReadySeconds: number
   /** Equal for equal templates. */
   readonly template: string
@@ -262,6 +263,13 @@ export function templateKey({ metadata, spec }: ReplicaSet['spec']['template']):
   return `${hashOf(text).toString(36)}-${hashOf(`${text}.`).toString(36)}`
 }
 
+/** Fits 64 bits whatever its digits. */
+const revisionText = /^\d{1,18}$|^[1-8]\d{18}$/
+
+function revisionIn(text: string): bigint {
+  return revisionText.test(text) ? BigInt(text) : 0n
+}
+
 export function replicaSetFact(key: Key, revision: number, set: ReplicaSet): ReplicaSetFact {
   const { metadata, spec, status } = set
   return factOf(key, revision, metadata, {
@@ -270,7 +278,7 @@ export function replicaSetFact(key: Key, revision: number, set: ReplicaSet): Rep
     ready: status?.readyReplicas ?? 0,
     available: status?.availableReplicas ?? 0,
     minReadySeconds: spec.minReadySeconds ?? 0,
-    revisionNumber: Number(metadata.annotations?.[revisionAnnotation] ?? 0),
+    revisionNumber: revisionIn(metadata.annotations?.[revisionAnnotation] ?? ''),
     template: templateKey(spec.template),
     labels: metadata.labels ?? {},
     annotations: metadata.annotations ?? {},

@@ -94,3 +94,25 @@ t.test('a name that somebody else has is counted, so that the next one is anothe
   const nameOf = (one: Deployment): string => madeBy(reconcileDeployment(seen(one, []))).name
   t.not(nameOf(counted), nameOf(object))
 })
+
+t.test('a revision is a number of 64 bits: the next one is one more', async t => {
+  const object = deployment()
+  const set = madeBy(reconcileDeployment(seen(object, [])))
+  const adopted = { ...set, revisionNumber: 3_546_343_826_724_305_832n, template: 'another' }
+  const [creation] = reconcileDeployment(seen(object, [adopted])).writes
+  t.match(creation, {
+    object: { metadata: { annotations: { [revisionName]: '3546343826724305833' } } },
+  })
+  const at = keyFromText('/registry/replicasets/default/old')
+  const [write] = reconcileDeployment(seen(object, [])).writes
+  const stored = (write as { readonly object: ReplicaSet }).object
+  const numberOf = (text: string): bigint =>
+    replicaSetFact(at, 1, {
+      ...stored,
+      metadata: { ...stored.metadata, uid: 'u', annotations: { [revisionName]: text } },
+    }).revisionNumber
+  for (const text of ['', 'x', '-1', '1.5', '9999999999999999999', '1'.repeat(200)]) {
+    t.equal(numberOf(text), 0n, text)
+  }
+  t.equal(numberOf('007'), 7n)
+})

@@ -323,3 +323,37 @@ t.test('a pod is scripted only where it is known how its containers go', async t
     t.equal(is(container), isKnown, JSON.stringify(container))
   }
 })
+
+t.test('a container is ready when its initial delay is over', async t => {
+  const probe = { httpGet: { path: '/', port: 80 } }
+  const container = { name: 'c', image: 'nginx' }
+  const delayed = { ...container, readinessProbe: { ...probe, initialDelaySeconds: 20 } }
+  const kubelet = new FakeKubelet({ containers: [delayed] })
+  t.ok(isScripted(kubelet.pod))
+  t.notOk(
+    isScripted(new FakeKubelet({ containers: [{ ...container, readinessProbe: probe }] }).pod),
+  )
+  await kubelet.run(19)
+  t.equal(kubelet.shown(), 'Running, unready, 0 restarts')
+  await kubelet.run(2)
+  t.equal(kubelet.shown(), 'Running, ready, 0 restarts')
+  t.strictSame(
+    kubelet.notes.filter(note => note.includes('Unhealthy')),
+    [],
+  )
+  const starting = { ...container, startupProbe: { ...probe, initialDelaySeconds: 5 } }
+  const other = new FakeKubelet({ containers: [starting] })
+  await other.run(4)
+  t.equal(other.pod.status?.containerStatuses?.[0]?.started, false)
+  await other.run(2)
+  t.equal(other.shown(), 'Running, ready, 0 restarts')
+})
+
+t.test('a pause container in a pod that is to end does not end by itself', async t => {
+  const containers = [{ name: 'c', image: 'registry.k8s.io/pause:3.10' }]
+  const kubelet = new FakeKubelet({ containers, restartPolicy: 'Never' })
+  t.ok(isScripted(kubelet.pod))
+  t.notOk(isScripted(new FakeKubelet({ containers }).pod), 'all others run on in any case')
+  await kubelet.run(100_000)
+  t.equal(kubelet.shown(), 'Running, ready, 0 restarts')
+})

@@ -7,6 +7,7 @@ import { Addresses } from '../../../lib/simulator/nodes/addresses.ts'
 import { NodeTroubles } from '../../../lib/simulator/nodes/troubles.ts'
 import { PodController } from '../../../lib/simulator/nodes/pod-controller.ts'
 import { Reconciler } from '../../../lib/simulator/runtime/reconciler.ts'
+import type { Pod } from '../../../lib/simulator/runtime/objects.ts'
 import type { FoundPod } from '../../../lib/simulator/runtime/read-object.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts'
 
@@ -128,4 +129,48 @@ t.test('a pod that is looked at meanwhile does not end before its time', async t
   t.strictSame(due, [key])
   await loop.work(key)
   t.strictSame(done, ['Succeeded'])
+})
+
+t.test('a pod that somebody holds is seen to have failed when it is killed', async t => {
+  for (const finalizers of [['batch.kubernetes.io/job-tracking'], []]) {
+    const key = keyFromText('a')
+    const clock = new FakeClock()
+    const done: string[] = []
+    const metadata = {
+      name: 'a',
+      uid: 'a',
+      finalizers,
+      deletionTimestamp: '2026-01-01T00:00:00Z',
+      deletionGracePeriodSeconds: 1,
+    }
+    const spec = { containers: [{ name: 'c' }], nodeName: 'node-1' }
+    const running = [{ name: 'c', state: { running: { startedAt: '2025-12-31T00:00:00Z' } } }]
+    const object = { metadata, spec, status: { phase: 'Running', containerStatuses: running } }
+    const fact = podFact(key, 1, object as unknown as Pod)
+    const places = new Places()
+    places.nodeChanged(nodeCalled('node-1'))
+    const api = {
+      nameOf: String,
+      patchAt: (_: Key, { status }: { status: Pod['status'] }) => {
+        const { exitCode } = status?.containerStatuses?.[0]?.state?.terminated ?? {}
+        done.push(`${status?.phase} ${exitCode}`)
+        return Promise.resolve(true)
+      },
+      deleteAt: () => {
+        done.push('deleted')
+        return Promise.resolve()
+      },
+    }
+    const found = { object, revision: 1, fact } as unknown as FoundPod
+    const looked = { api, findPod: () => Promise.resolve(found), places, lookAt: () => {}, clock }
+    const { loop, pods } = podLoop(looked)
+    t.teardown(() => {
+      pods.timetable.stop()
+      loop.stop()
+    })
+    pods.timetable.changed(fact)
+    await clock.advance(2_000)
+    await loop.work(key)
+    t.strictSame(done, finalizers.length > 0 ? ['Failed 137', 'deleted'] : ['deleted'])
+  }
 })
