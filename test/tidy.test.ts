@@ -123,7 +123,7 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     authority: [],
     webhooks: [],
     runtime: ['containers'],
-    housekeeping: ['runtime'],
+    housekeeping: ['runtime', 'authority'],
     'address-range.ts': [],
     fresh: ['housekeeping', 'runtime', 'address-range.ts'],
     nodes: [
@@ -146,6 +146,7 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       'runtime',
       'access',
       'api',
+      'authority',
       'webhooks',
     ],
   },

@@ -96,7 +96,11 @@ export {
   zeroTime,
 } from './time.ts'
 export { parseUrl } from './urls.ts'
-export { parseRequest, requestProblem } from './x509/certificate-request.ts'
+export {
+  type CertificateRequest,
+  parseRequest,
+  requestProblem,
+} from './x509/certificate-request.ts'
 export { readDer } from './x509/der.ts'
 export { expiryProblem } from './x509/expiry.ts'
 export { keyPairProblem } from './x509/key-pairs.ts'

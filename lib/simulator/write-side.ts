@@ -20,7 +20,12 @@ import type {
   OwnDocument,
   ServerChecks,
 } from '@watchglass/cache'
-import { ClusterAccess, type ClusterAccessOptions } from './access/cluster-access.ts'
+import { type LevelSeats, MirroredFlows } from './access/mirrored-flows.ts'
+import {
+  ClusterAccess,
+  type ClusterAccessOptions,
+  type ClusterAccessParts,
+} from './access/cluster-access.ts'
 import {
   createAdmission,
   createGenerated,
@@ -44,6 +49,7 @@ import { type OnAsked, timedStore } from './timed-store.ts'
 import { serverChecks } from './server-checks.ts'
 import { ServiceNumbers, type ServiceRangeOptions } from './service-numbers.ts'
 import { createWriteStore } from './write-store.ts'
+import { SigningAuthority, type SigningPair } from './authority/signing-authority.ts'
 
 export { isForFreshCluster } from './fresh/fresh-cluster.ts'
 
@@ -53,6 +59,8 @@ export interface WriteSide {
   readonly preparation: ObjectPreparation | undefined
   /** Decides who may do what; undefined if nothing of it is asked for. */
   readonly gate: AccessGate | undefined
+  /** The seats of priority levels, for metrics. */
+  readonly levelSeats: () => readonly LevelSeats[]
   /** Documents that the server has beside those of its API, by path. */
   readonly documents: (() => ReadonlyMap<string, OwnDocument>) | undefined
   /** In the order in which they are told of changes. */
@@ -81,6 +89,8 @@ export interface WriteSideOptions {
   readonly access?: ClusterAccessOptions | undefined
   /** The ranges of addresses and ports of Services. */
   readonly serviceRanges?: ServiceRangeOptions | undefined
+  /** The authority that signs approved requests for certificates; undefined: nobody signs. */
+  readonly signing?: SigningPair | undefined
   /** Admission plugins to switch on or off. */
   readonly admission?: PluginChoice | undefined
   /** The hosts where webhooks may be. */
@@ -139,18 +149,11 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
   const { simulation, basics } = options
   const ending = new EndingClock(clock)
   const common = { clientOf, prefix, contentsOf, clock: ending, logger }
-  const access = accessOf(options, parts)
+  const flows = new MirroredFlows({ state, storeOf })
+  const access = accessOf(options, { ...parts, flows })
   const inNamespaces = basics && new NamespaceBasics({ cluster, ...basics })
-  const controllers =
-    options.hasControllers === true
-      ? new Controllers({
-          cluster,
-          ...followedBelow(prefix),
-          basics: inNamespaces,
-          ...common,
-          ...readsOf(cluster),
-        })
-      : undefined
+  const forControllers = { cluster, ...followedBelow(prefix), ...common, ...readsOf(cluster) }
+  const controllers = controllersOf(options, { ...forControllers, basics: inNamespaces })
   const answers = answersOfPods(simulation, parts)
   const { usageOf } = answers
   const led = leading(address, { state, writes })
@@ -164,6 +167,7 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
     preparation: conversions,
     answer: createWriteAnswers({ ...writes, access }, answers),
     gate: access?.gate,
+    levelSeats: () => flows.seats(),
     documents: access && (() => access.documents),
     followers: [numbers, controllers, actors],
     checks: serverChecks,
@@ -184,6 +188,14 @@ export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts
       ending.end()
     },
   }
+}
+
+function controllersOf(
+  { hasControllers, signing }: WriteSideOptions,
+  options: ControllersOptions,
+): Controllers | undefined {
+  if (hasControllers !== true) return undefined
+  return new Controllers({ ...options, authority: signing && new SigningAuthority(signing) })
 }
 
 function conversionsBy(
@@ -281,6 +293,9 @@ export function followedBelow(prefix: string): FollowedKeyspaces {
     clusterRoles: below('clusterroles'),
     quotas: below('resourcequotas'),
     policies: below('validatingadmissionpolicies'),
+    flowSchemas: below('flowschemas'),
+    priorityLevels: below('prioritylevelconfigurations'),
+    signingRequests: below('certificatesigningrequests'),
   }
 }
 
@@ -293,12 +308,13 @@ function pluginsOf({ admission, basics, hasControllers }: WriteSideOptions): Plu
 
 function accessOf(
   { access }: WriteSideOptions,
-  { registry, storeOf, clock, address }: WriteSideParts,
+  { registry, storeOf, flows, clock, address }: WriteSideParts & Pick<ClusterAccessParts, 'flows'>,
 ): ClusterAccess | undefined {
   const nowMs = (): number => clock.wallMs()
   const state = (): LiveRegistry['state'] => registry.state
   return (
-    access && new ClusterAccess(access, { state, storeOf, nowMs, id: () => randomUUID(), address })
+    access &&
+    new ClusterAccess(access, { state, storeOf, flows, nowMs, id: () => randomUUID(), address })
   )
 }
 

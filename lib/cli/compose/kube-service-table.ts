@@ -487,6 +487,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       'authorizer',
       'health',
       'workers',
+      'writeSide',
     ],
     make: ({ metrics, ...parts }, options) => watchAll(metrics, parts, options),
   }),

@@ -27,7 +27,7 @@ import {
 import { measuredResources, mirroredKeyspaces, specialKeyspaces } from '@watchglass/kube'
 import { heldSlabBytes, type SegmentCache } from '@watchglass/store'
 import type { Client } from '@watchglass/etcd'
-import type { FaultType } from '@watchglass/simulator'
+import type { FaultType, WriteSide } from '@watchglass/simulator'
 import { ServiceFaults } from './faults.ts'
 import type { KubeServiceParts } from './kube-service-parts.ts'
 import type { MirroredEtcds, ServedOptions, ServiceOptions } from './service-options.ts'
@@ -198,6 +198,7 @@ interface Watched {
   readonly authorizer: Authorizer | undefined
   readonly health: Health
   readonly workers: Workers | undefined
+  readonly writeSide: WriteSide | undefined
 }
 
 /** Shows the parts in the metrics. */
@@ -224,6 +225,8 @@ export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptio
     keyspaces: options.attached?.copies === undefined ? keyspaces : undefined,
     resourceOf,
   })
+  const { levelSeats } = shown.writeSide ?? {}
+  if (levelSeats !== undefined) metrics.apiServer?.flows.show(levelSeats)
   metrics.watchReviews(() => authorizer?.underWay ?? 0)
   metrics.watchSegments(workers?.sharedSegments ?? segments)
   if (options.listening.port === undefined) metrics.watchSlabs(heldSlabBytes)

@@ -94,6 +94,22 @@ export const nodePortRangeOption: ParsedOption<{ first: number; last: number }> 
 
 export const serviceRangeOptions: readonly Option[] = [serviceIpRangeOption, nodePortRangeOption]
 
+/** As kube-controller-manager has them. */
+export const signingOptions: readonly Option[] = [
+  {
+    name: 'cluster-signing-cert-file',
+    value: 'FILE',
+    help: 'The certificate (PEM) of the authority that signs approved CertificateSigningRequests of kubernetes.io/kube-apiserver-client, kube-apiserver-client-kubelet and kubelet-serving. With the same file as --client-ca, their holders are users of this server. Without it nobody signs; run has an authority of its own. Needs --cluster-signing-key-file.',
+    needs: [needsWrites, { that: given('cluster-signing-key-file') }],
+  },
+  {
+    name: 'cluster-signing-key-file',
+    value: 'FILE',
+    help: 'The key (PEM) of --cluster-signing-cert-file, of RSA or ECDSA.',
+    needs: [needsWrites, { that: given('cluster-signing-cert-file') }],
+  },
+]
+
 export const pluginOptions: readonly Option[] = [
   {
     name: 'enable-admission-plugins',
@@ -143,5 +159,6 @@ export const writeOptions: readonly Option[] = [
   ...simulationOptions,
   ...pluginOptions,
   ...serviceRangeOptions,
+  ...signingOptions,
   ...webhookOptions,
 ]

@@ -22,10 +22,10 @@ import { pemBlocksInBase64 } from './pem.ts'
 import { publicKeyFrom, type Signed, signatureProblem } from './request-keys.ts'
 import { parseUrl } from '../urls.ts'
 
-const organization = '2.5.4.10'
+const [commonName, organization] = ['2.5.4.3', '2.5.4.10']
 /** The identifier of an attribute: 1.2.840.113549.1.9.14. */
 const extensionRequest = Buffer.from('06092a864886f70d01090e', 'hex')
-const alternativeNames = '2.5.29.17'
+const alternativeNamesId = '2.5.29.17'
 
 const sequenceTag = 0x30
 
@@ -79,8 +79,20 @@ const extensions: Shape = { type: 'list', name: '', of: extension }
 
 /** A request, as far as it is of use here. */
 export interface CertificateRequest extends Signed {
+  /** The subject in DER. */
+  readonly subject: Buffer
+  /** The last one of the subject; empty if there is none. */
+  readonly commonName: string
   /** Organizations of the subject. */
   readonly organizations: readonly string[]
+  /** The names that it asks for beside its subject. */
+  readonly alternativeNames: readonly AlternativeName[]
+}
+
+export interface AlternativeName {
+  readonly type: 'email' | 'dns' | 'uri' | 'address'
+  /** With tag and length. */
+  readonly der: Buffer
 }
 
 /** The request in PEM, in base64 as objects have it; or why it is none. */
@@ -107,10 +119,13 @@ function requestFrom(bytes: Buffer): CertificateRequest {
   const [tbs, signatureAlgorithm, signature] = value.parts as Asn1Value[]
   const [, subject, key, attributes] = (tbs as Asn1Value).parts as Asn1Value[]
   const publicKey = publicKeyFrom(key as Asn1Value)
-  const organizations = organizationsIn((subject as Asn1Value).full)
-  checkExtensions((attributes as Asn1Value).parts as Asn1Value[])
+  const texts = textsIn((subject as Asn1Value).full)
+  const alternativeNames = namesAskedFor((attributes as Asn1Value).parts as Asn1Value[])
   return {
-    organizations,
+    subject: (subject as Asn1Value).full,
+    commonName: texts(commonName).at(-1) ?? '',
+    organizations: texts(organization),
+    alternativeNames,
     signed: (tbs as Asn1Value).full,
     algorithm: signatureAlgorithm as Asn1Value,
     signature: signature as Asn1Value,
@@ -118,17 +133,19 @@ function requestFrom(bytes: Buffer): CertificateRequest {
   }
 }
 
-function organizationsIn(subject: Buffer): string[] {
+/** The texts of a subject, by the identifier of their type. */
+function textsIn(subject: Buffer): (wanted: string) => string[] {
   const sets = readAsn1(subject, distinguishedName).value.parts as Asn1Value[]
   const pairs = sets.flatMap(set => set.parts as Asn1Value[])
-  return pairs.flatMap(pair => {
-    const [type, value] = pair.parts as [Asn1Value, Asn1Value]
-    return oidText(type.content) === organization ? (textOfValue(value) ?? []) : []
-  })
+  return wanted =>
+    pairs.flatMap(pair => {
+      const [type, value] = pair.parts as [Asn1Value, Asn1Value]
+      return oidText(type.content) === wanted ? (textOfValue(value) ?? []) : []
+    })
 }
 
 /** Attributes that are no extensions may be anything. */
-function checkExtensions(attributes: readonly Asn1Value[]): void {
+function namesAskedFor(attributes: readonly Asn1Value[]): AlternativeName[] {
   const seen = new Set<string>()
   const found: Asn1Value[] = []
   for (const asked of attributes) {
@@ -142,10 +159,10 @@ function checkExtensions(attributes: readonly Asn1Value[]): void {
       found.push(one)
     }
   }
-  for (const { parts } of found) {
+  return found.flatMap(({ parts }) => {
     const [id, , value] = parts as [Asn1Value, Asn1Value | undefined, Asn1Value]
-    if (oidText(id.content) === alternativeNames) checkNames(value.content)
-  }
+    return oidText(id.content) === alternativeNamesId ? namesIn(value.content) : []
+  })
 }
 
 function requestedIn(bytes: Buffer): readonly Asn1Value[] {
@@ -171,10 +188,20 @@ const textNames: Readonly<Record<number, string>> = {
 }
 const [uriTag, addressTag] = [0x86, 0x87]
 
-function checkNames(bytes: Buffer): void {
+const nameTypes: Readonly<Record<number, AlternativeName['type']>> = {
+  0x81: 'email',
+  0x82: 'dns',
+  0x86: 'uri',
+  0x87: 'address',
+}
+
+/** Names of other types are left out, as Go does. */
+function namesIn(bytes: Buffer): AlternativeName[] {
+  const names: AlternativeName[] = []
   const list = readDer(bytes, sequenceTag)?.content
   if (list === undefined) throw new Asn1Error('x509: invalid subject alternative names')
   for (let at = 0; at < list.length;) {
+    const from = at
     const tag = list[at] as number
     const head = readHead(list, at)
     const isWhole = typeof head !== 'string' && head.at + head.length <= list.length
@@ -191,7 +218,10 @@ function checkNames(bytes: Buffer): void {
     if (tag === addressTag && content.length !== 4 && content.length !== 16) {
       throw new Asn1Error(`x509: cannot parse IP address of length ${content.length}`)
     }
+    const type = nameTypes[tag]
+    if (type !== undefined) names.push({ type, der: list.subarray(from, at) })
   }
+  return names
 }
 
 function checkUri(text: string): void {

@@ -34,6 +34,7 @@ import {
   readAccountKeys,
 } from './account-keys.ts'
 import { AccountTokens } from './account-tokens.ts'
+import type { MirroredFlows } from './mirrored-flows.ts'
 import { MirroredPolicy } from './mirrored-policy.ts'
 import { RbacGate } from './rbac-gate.ts'
 import type { StaticTokens } from './token-file.ts'
@@ -50,6 +51,8 @@ export interface ClusterAccessParts {
   readonly storeOf: (keyspace: Key) => Keyspace | undefined
   readonly nowMs: () => number
   readonly id: () => string
+  /** Classifies requests. */
+  readonly flows: MirroredFlows
   /** HOST:PORT by which others reach the server. */
   readonly address: string
 }
@@ -65,7 +68,7 @@ export class ClusterAccess implements WriteAccess {
   readonly #documents: () => ReadonlyMap<string, OwnDocument>
 
   constructor(options: ClusterAccessOptions, parts: ClusterAccessParts) {
-    const { state, storeOf, nowMs, id } = parts
+    const { state, storeOf, flows, nowMs, id } = parts
     this.#options = options
     const { issuers } = options.accountKeys
     let known: AccountKeys | undefined
@@ -85,6 +88,7 @@ export class ClusterAccess implements WriteAccess {
       callers: options.callers,
       userOfToken: token => this.#userOfToken(token),
       authorize: (user, attributes) => this.authorize(user, attributes),
+      flowHeaders: (user, attributes) => flows.headersOf(user, attributes),
       isReady: () => this.#policy.isMirrored,
       isConstrained: () => Number(state().registry.schema.minor.split('.')[1]) >= constrainedSince,
     })

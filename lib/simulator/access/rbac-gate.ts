@@ -8,6 +8,7 @@ import {
   bearerToken,
   type Callers,
   type HttpRequest,
+  type ResponseHeaders,
   type AccessGate,
   type Grant,
   type Verdict,
@@ -31,6 +32,8 @@ export interface RbacGateOptions {
   /** The user of a token, without the group that all have; undefined if nobody has it. */
   readonly userOfToken: (token: string) => Identity | undefined
   readonly authorize: (user: Identity, attributes: Attributes) => RbacDecision
+  /** The headers that name the flow schema of a request; undefined: it has none. */
+  readonly flowHeaders: (user: Identity, attributes: Attributes) => ResponseHeaders | undefined
   /** The rules are mirrored. */
   readonly isReady: () => boolean
   /** The version has constrained impersonation. */
@@ -61,7 +64,7 @@ export class RbacGate implements AccessGate {
   authorize(request: HttpRequest, attributes: Attributes): Verdict {
     const sender = this.#senderOf(request)
     if (sender === undefined) return { type: 'refuse', status: unauthorized }
-    const { authorize, isReady, isConstrained } = this.#options
+    const { authorize, flowHeaders, isReady, isConstrained } = this.#options
     if (!isReady()) return { type: 'refuse', status: notReady }
     try {
       const wanted = wantedUser(request.rawHeaders)
@@ -70,14 +73,16 @@ export class RbacGate implements AccessGate {
           ? sender
           : this.#impersonation.impersonated({ sender, wanted, attributes }, isConstrained())
       const { isAllowed, reason } = authorize(user, attributes)
+      const headers = flowHeaders(user, attributes)
       const impersonator = wanted === undefined ? undefined : sender
-      if (isAllowed) return { type: 'granted', grant: new RbacGrant(user, impersonator), reason }
+      const grant = new RbacGrant(user, impersonator)
+      if (isAllowed) return { type: 'granted', grant, reason, headers }
       const { status } =
         'path' in attributes
           ? forbiddenPath(user.user, attributes.verb, attributes.path, reason)
           : forbidden({ ...attributes, user: user.user, reason })
       const impersonated = wanted === undefined ? undefined : user
-      return { type: 'refuse', status, reason, impersonated }
+      return { type: 'refuse', status, reason, impersonated, headers }
     } catch (error) {
       if (error instanceof StatusError) return { type: 'refuse', status: error.status }
       throw error

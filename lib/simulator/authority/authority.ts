@@ -1,6 +1,6 @@
-/** A certificate authority for one cluster: made at start, its key kept nowhere but here. */
+/** A certificate authority for one cluster, made at start. */
 
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { certificate } from './certificate.ts'
 
 export interface IssuedPair {
@@ -10,8 +10,9 @@ export interface IssuedPair {
 }
 
 export interface Authority {
-  /** Its own certificate (PEM). */
+  /** Its own certificate and key (PEM). */
   readonly cert: string
+  readonly key: string
   /** A certificate for a server with these names and addresses, and its key. */
   issue(names: readonly string[]): IssuedPair
 }
@@ -32,6 +33,7 @@ export function createAuthority(nowMs: number): Authority {
   }
   return {
     cert: certificate({ ...common, subject: name, publicKey: own.publicKey, use: 'authority' }),
+    key: pemOf(own.privateKey),
     issue(names) {
       const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
       return {
@@ -41,8 +43,12 @@ export function createAuthority(nowMs: number): Authority {
           publicKey,
           use: { server: names },
         }),
-        key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+        key: pemOf(privateKey),
       }
     },
   }
+}
+
+function pemOf(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString()
 }

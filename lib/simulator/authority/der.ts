@@ -1,4 +1,6 @@
-/** A writer of DER (X.690): the few types of which certificates are made. */
+/** DER (X.690): the few types of which certificates are made, and the parts of a value. */
+
+import { readDer } from '@watchglass/go'
 
 export const sequence = (...parts: readonly Buffer[]): Buffer => tagged(0x30, ...parts)
 
@@ -20,6 +22,8 @@ export function integer(bytes: Uint8Array): Buffer {
   const isHigh = ((digits[0] ?? 0) & 0x80) !== 0
   return tagged(0x02, isHigh ? Buffer.concat([Buffer.of(0), digits]) : digits)
 }
+
+export const nothing: Buffer = tagged(0x05)
 
 export const octets = (content: Buffer): Buffer => tagged(0x04, content)
 
@@ -63,4 +67,18 @@ function base128(number: number): number[] {
     bytes.unshift((rest % 128) | 0x80)
   }
   return bytes
+}
+
+/** The values of which a compound one is made, each with tag and length. Undefined where they do
+ *  not fill it. */
+export function partsOf(compound: Buffer): Buffer[] | undefined {
+  const parts: Buffer[] = []
+  let rest = readDer(compound, compound[0] ?? 0)?.content
+  while (rest !== undefined && rest.length > 0) {
+    const next: Buffer | undefined = readDer(rest, rest[0] ?? 0)?.rest
+    if (next === undefined) return undefined
+    parts.push(rest.subarray(0, rest.length - next.length))
+    rest = next
+  }
+  return rest && parts
 }

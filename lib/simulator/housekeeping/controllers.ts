@@ -1,7 +1,8 @@
 /** The controllers around writes, for where no controller manager runs: namespaces are given
  *  what each has, and emptied, dependents of deleted owners are collected, pods go when their
- *  grace period is over, claims and volumes when nobody uses them, roles are aggregated, and the
- *  expressions of policies checked.
+ *  grace period is over, claims and volumes when nobody uses them, roles are aggregated, the
+ *  expressions of policies checked, flow schemas told whether their priority level exists, and
+ *  certificates signed.
  *  Follows the mirror; what is to be done is done by writes of the API. */
 
 import { type Clock, type Key, type Logger, Slice } from '@watchglass/base'
@@ -9,6 +10,9 @@ import { type JsonObject, textFromMilliseconds } from '@watchglass/go'
 import type { Registry } from '@watchglass/kube'
 import type { Batch, KeyValue } from '@watchglass/store'
 import type { ClusterApi, ApiPlace } from '../runtime/cluster-api.ts'
+import { CertificateSigner } from './certificate-signer.ts'
+import type { SigningAuthority } from '../authority/signing-authority.ts'
+import { FlowStatus } from './flow-status.ts'
 import { GarbageCollector } from './garbage-collector.ts'
 import type { NamespaceBasics } from './namespace-basics.ts'
 import { NamespaceEmptier } from './namespace-emptier.ts'
@@ -34,12 +38,17 @@ export interface FollowedKeyspaces {
   readonly clusterRoles: Key
   readonly quotas: Key
   readonly policies: Key
+  readonly flowSchemas: Key
+  readonly priorityLevels: Key
+  readonly signingRequests: Key
 }
 
 export interface ControllersOptions extends FollowedKeyspaces {
   readonly cluster: ClusterApi
   /** Objects that namespaces are given; undefined: none. */
   readonly basics?: NamespaceBasics | undefined
+  /** Signs approved requests for certificates; undefined: nobody does. */
+  readonly authority?: SigningAuthority | undefined
   /** Contents of a keyspace now; undefined while the mirror has none of it. */
   readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
   /** The object as the API shows it. */
@@ -64,6 +73,8 @@ export class Controllers {
   readonly #aggregation: RoleAggregation
   readonly #quotas: QuotaKeeper
   readonly #policies: PolicyStatus
+  readonly #flows: FlowStatus
+  readonly #signer: CertificateSigner | undefined
   readonly #keeper: NamespaceKeeper | undefined
   /** Keyspaces that are being looked through, and what has changed in them meanwhile. */
   readonly #changed = new Map<Key, Set<Key>>()
@@ -76,6 +87,7 @@ export class Controllers {
     this.#options = options
     this.#started = new Promise(resolve => (this.#onStarted = resolve))
     const { cluster, clock, namespaces, accounts, configMaps, objectOf, basics } = options
+    const { authority } = options
     const collect = this.#queue('garbage collection', key => this.#garbage.work(key))
     const empty = this.#queue('emptying a namespace', key => this.#emptier.work(key))
     const reap = this.#queue('removing a pod', key => this.#reaper.work(key))
@@ -100,6 +112,11 @@ export class Controllers {
     this.#quotas = new QuotaKeeper({ ...options, lookAt: key => count.add(key) })
     const checkTypes = this.#queue('checking a policy', key => this.#policies.work(key))
     this.#policies = new PolicyStatus({ ...options, lookAt: key => checkTypes.add(key) })
+    const checkFlow = this.#queue('checking a flow schema', key => this.#flows.work(key))
+    this.#flows = new FlowStatus({ ...options, lookAt: key => checkFlow.add(key) })
+    const sign = this.#queue('signing a certificate', key => this.#signer?.work(key))
+    this.#signer =
+      authority && new CertificateSigner({ ...options, authority, lookAt: key => sign.add(key) })
     if (basics === undefined) return
     const make = this.#queue('what a namespace has', key => this.#keeper?.work(key))
     this.#keeper = new NamespaceKeeper({
@@ -130,6 +147,8 @@ export class Controllers {
       this.#classProtection.changed(keyspace, event)
       this.#quotas.changed(keyspace, event)
       this.#policies.changed(keyspace, event)
+      this.#flows.changed(keyspace, event)
+      this.#signer?.changed(keyspace, event)
       if (keyspace === this.#options.pods) this.#reaper.changed(event)
     }
   }
@@ -185,6 +204,8 @@ export class Controllers {
         if (keyspace === pods) this.#reaper.found(key, facts)
         if (keyspace === quotas) this.#quotas.changed(keyspace, { key })
         this.#policies.changed(keyspace, { key })
+        this.#flows.found(keyspace, key)
+        this.#signer?.changed(keyspace, { key })
         if (keyspace === namespaces) {
           this.#emptier.changed({ key, before: undefined, after: entry })
           this.#keeper?.found(key)

@@ -3,9 +3,10 @@
  *  still read. */
 
 import t from 'tap'
+import { keyFromText } from '../../../lib/base/keys.ts'
 import { families } from '../../../lib/cache/ops/metrics/apiserver/families.ts'
 import { moment } from '../../support/http/moment.ts'
-import { ask, startServed } from '../../support/http/served.ts'
+import { ask, type Served, startServed } from '../../support/http/served.ts'
 
 const group = 'group resource'
 const version = 'group version resource'
@@ -61,6 +62,7 @@ const defined: Readonly<Record<string, readonly [string, string, string?]>> = {
   apiserver_watch_cache_consistent_read_total: ['counter', `${group} success fallback`],
   apiserver_resource_objects: ['gauge', group],
   apiserver_resource_size_estimate_bytes: ['gauge', group],
+  apiserver_flowcontrol_nominal_limit_seats: ['gauge', 'priority_level'],
   apiserver_storage_objects: ['gauge', 'resource'],
   etcd_object_counts: ['gauge', 'resource'],
   etcd_requests_total: ['counter', `operation ${group}`],
@@ -101,12 +103,23 @@ const maps = '/api/v1/namespaces/default/configmaps'
 const map = (name: string): string =>
   JSON.stringify({ metadata: { name }, data: { text: 'x'.repeat(2000) } })
 
+/** By etcd, so that no request counts. */
+async function storeLevel({ client }: Served): Promise<void> {
+  const key = keyFromText('/registry/prioritylevelconfigurations/a')
+  const kind = 'PriorityLevelConfiguration'
+  const level = { apiVersion: 'flowcontrol.apiserver.k8s.io/v1', kind, metadata: { name: 'a' } }
+  const value = Buffer.from(JSON.stringify({ ...level, spec: { type: 'Limited', limited: {} } }))
+  await client.txn({ compares: [], success: [{ type: 'put', key, value }], failure: [] })
+}
+
 t.test('requests are shown as kube-apiserver shows them', async t => {
-  const { service } = await startServed(t, { isWritable: true })
+  const served = await startServed(t, { isWritable: true })
+  const { service } = served
   await service.ready
   const { port } = service
   const send = async (method: string, path: string, body?: string): Promise<number> =>
     (await ask(port, { method, path, headers: json, body })).status
+  await storeLevel(served)
   t.equal(await send('POST', '/api/v1/namespaces', '{"metadata":{"name":"default"}}'), 201)
   for (const name of ['a', 'b']) t.equal(await send('POST', maps, map(name)), 201)
   t.equal(await send('POST', `${maps}?dryRun=All`, map('c')), 201)

@@ -38,7 +38,16 @@ export function serviceOptions(
   const { isWritable, hasControllers, simulation, basics, generated, access, admission, webhooks } =
     options
   const { faults, upstream, source, workers, copies, replica } = options
-  const writes = { hasControllers, simulation, basics, generated, access, admission, webhooks }
+  const writes = {
+    hasControllers,
+    simulation,
+    basics,
+    generated,
+    access,
+    admission,
+    webhooks,
+    signing: options.signing,
+  }
   return {
     etcd: { client, others, prefix, limits },
     listening: { listen, tls, address, guardedHosts, compressesWatches },

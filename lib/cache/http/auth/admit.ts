@@ -87,11 +87,13 @@ function follow(verdict: Verdict, context: RequestContext): true | PassReason | 
     case 'granted':
       context.grant = verdict.grant
       context.authorizedBy = verdict.reason
+      context.reply.classification = verdict.headers
       context.request.accept()
       return true
     case 'refuse':
       context.authorizedBy = verdict.reason
       context.refusedUser = verdict.impersonated
+      context.reply.classification = verdict.headers
       context.reply.status(verdict.status)
       return undefined
     case 'pass':

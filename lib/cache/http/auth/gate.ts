@@ -4,12 +4,17 @@
 
 import type { Attributes, Identity, PassReason, Status } from '@watchglass/kube'
 import type { Grant, Senders } from '../request/grant.ts'
-import type { HttpRequest } from '../server/http-request.ts'
+import type { HttpRequest, ResponseHeaders } from '../server/http-request.ts'
 
 export type Verdict =
-  | { readonly type: 'granted'; readonly grant: Grant; readonly reason?: string }
+  | (Classified & { readonly type: 'granted'; readonly grant: Grant; readonly reason?: string })
   | { readonly type: 'pass'; readonly reason: PassReason }
-  | (Refused & { readonly type: 'refuse'; readonly status: Status })
+  | (Refused & Classified & { readonly type: 'refuse'; readonly status: Status })
+
+interface Classified {
+  /** Headers of the response that name what the request was classified as. */
+  readonly headers?: ResponseHeaders | undefined
+}
 
 /** Facts about a refusal for the audit log. */
 interface Refused {

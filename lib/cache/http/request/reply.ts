@@ -59,6 +59,8 @@ export class Reply {
   warnings: readonly string[] = []
   /** The X-Watchglass header, which says who answers and why. It is sent only with an upstream. */
   origin: string | undefined = undefined
+  /** Headers that name what the request was classified as; none where nobody classifies. */
+  classification: ResponseHeaders | undefined = undefined
   readonly #options: ReplyOptions
   #offer: Offer | undefined = undefined
 
@@ -143,6 +145,7 @@ export class Reply {
       'cache-control': 'no-cache, private',
       'content-type': type,
       ...extra,
+      ...this.classification,
     }
     if (this.origin !== undefined) headers[originHeader] = this.origin
     if (this.warnings.length > 0) {

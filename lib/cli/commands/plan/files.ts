@@ -17,6 +17,7 @@ export interface KeyPair {
 const certificateOptions = [
   'tls-cert',
   'client-ca',
+  'cluster-signing-cert-file',
   'etcd-cacert',
   'etcd-cert',
   'etcd-listen-cert',

@@ -3,7 +3,7 @@
 import { schemaOf } from '@watchglass/codec'
 import { type Resource, specialKeyspaces } from '@watchglass/kube'
 import { keyFromText, type Logger } from '@watchglass/base'
-import { certificateFilesOf, fileOf } from './files.ts'
+import { certificateFilesOf, fileOf, keyPairOf } from './files.ts'
 import { tlsFilesOf } from './listen.ts'
 import { faultsOf } from './faults.ts'
 import type { OptionValues } from '../../options/option-values.ts'
@@ -41,6 +41,7 @@ import {
   nodePortRangeOption,
   serviceIpRangeOption,
   serviceRangeOptions,
+  signingOptions,
   takesWrites,
   writableOption,
 } from '../../options/writes.ts'
@@ -165,6 +166,8 @@ async function writesOf(values: OptionValues): Promise<WriteSideOptions | undefi
   const admission = await admissionOf(values)
   const webhooks = webhooksOf(values)
   checkRules(values, serviceRangeOptions)
+  checkRules(values, signingOptions)
+  const signing = signingOf(values)
   const serviceRanges = {
     clusterIpRange: valueOf(values, serviceIpRangeOption),
     nodePorts: valueOf(values, nodePortRangeOption),
@@ -172,7 +175,12 @@ async function writesOf(values: OptionValues): Promise<WriteSideOptions | undefi
   if (!isTaken) return undefined
   const isFresh = isOwnEtcd.holds(values) && values.text('load') === undefined
   const basics = isFresh ? await basicsOf(values) : undefined
-  return { hasControllers: true, simulation, basics, serviceRanges, admission, webhooks }
+  return { hasControllers: true, simulation, basics, serviceRanges, signing, admission, webhooks }
+}
+
+function signingOf(values: OptionValues): WriteSideOptions['signing'] {
+  const pair = keyPairOf(values, 'cluster-signing-cert-file', 'cluster-signing-key-file')
+  return pair && { cert: pair.cert.toString(), key: pair.key.toString() }
 }
 
 /** By which pods would know the server: the last certificate of its file. A server without TLS has

@@ -12,6 +12,9 @@ export interface ClusterFolder {
   /** PEM files for the listener. */
   readonly certFile: string
   readonly keyFile: string
+  /** PEM files of the authority. */
+  readonly authorityFile: string
+  readonly authorityKeyFile: string
   /** The users of the cluster, as `--token-auth-file` has them. */
   readonly tokenFile: string
   readonly kubeconfig: string
@@ -37,6 +40,8 @@ export function createFolder(
     path,
     certFile: join(path, 'server.pem'),
     keyFile: join(path, 'server.key'),
+    authorityFile: join(path, 'ca.pem'),
+    authorityKeyFile: join(path, 'ca.key'),
     tokenFile: join(path, 'tokens.csv'),
     kubeconfig: join(path, 'kubeconfig'),
     account: join(path, 'serviceaccount'),
@@ -45,6 +50,8 @@ export function createFolder(
   const users = [`${tokens.admin},admin,,"system:masters"`, `${tokens.visitor},visitor,`]
   writeFileSync(folder.tokenFile, `${users.join('\n')}\n`, { mode })
   writeFileSync(folder.keyFile, key, { mode })
+  writeFileSync(folder.authorityFile, authority.cert, { mode })
+  writeFileSync(folder.authorityKeyFile, authority.key, { mode })
   writeFileSync(folder.certFile, `${cert}${authority.cert}`, { mode })
   return folder
 }

@@ -150,6 +150,11 @@ export const families: ReadonlyMap<string, Family> = new Map(
       help: 'Bytes that the stored objects of a resource take here.',
       labels: group,
     },
+    apiserver_flowcontrol_nominal_limit_seats: {
+      type: 'gauge',
+      help: "Requests of a priority level that a kube-apiserver with the usual limits would let run at once. Here no request waits for its level's.",
+      labels: ['priority_level'],
+    },
     apiserver_storage_objects: {
       type: 'gauge',
       help: 'Stored objects, by the name of the resource with its group. apiserver_resource_objects says the same.',
