@@ -304,11 +304,12 @@ async function isWell(t: Test, world: World, plural: string, name = 'a'): Promis
   })
 }
 
-for (const [what, answer] of Object.entries(refused)) {
+const world = await World.start(t)
+
+for (const [i, [what, answer]] of Object.entries(refused).entries()) {
   t.test(`${what}: a Status for who wanted the object`, async t => {
-    const world = await World.start(t)
     const { webhook } = world
-    const plural = 'refused'
+    const plural = `refused${i}`
     await world.define(plural)
     webhook.answer = answer
     const ways = await allWays(world, plural, 'a')

@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import type { Binding } from '../support/upstream/rules.ts'
-import { admin, type Door, maps, startDoor } from '../support/attacks/door.ts'
+import { admin, type Door, maps, mistakesOf, startDoor } from '../support/attacks/door.ts'
 import { ask, askRaw, protocols, versions } from '../support/attacks/ask.ts'
 import { calm, staysCalm } from '../support/attacks/works.ts'
 
@@ -49,7 +49,10 @@ async function meets(door: Door, bytes: string): Promise<void> {
   }
 }
 
-const doors = { http: await startDoor(t), https: await startDoor(t, { protocol: 'https' }) }
+const doors = {
+  http: await startDoor(t, { mayFail: true }),
+  https: await startDoor(t, { protocol: 'https', mayFail: true }),
+}
 
 for (const protocol of protocols) {
   t.test(`no answer of an upstream ends the process, over ${protocol}`, async t => {
@@ -125,21 +128,6 @@ t.test('what a front proxy calls its extras ends nothing', async t => {
   }
 })
 
-t.test('a mistake that nobody catches ends the process in order', async t => {
-  for (const how of ['throw', 'reject'] as const) {
-    const door = await startDoor(t, { mayFail: true })
-    door.err(how)
-    t.equal(await door.exited(), 1)
-    const [first, ...others] = door.log.filter(({ level }) => level === 'error')
-    t.match(first, { message: 'internal error: the process stops', error: /nobody/ })
-    t.match(others.at(-1), { message: /because of the internal error/ })
-    t.ok(
-      door.log.some(({ message }) => message === 'stopped'),
-      'after its listeners',
-    )
-  }
-})
-
 t.test('no signal opens a debugger', async t => {
   const door = doors.http
   door.signal('SIGUSR1')
@@ -148,4 +136,23 @@ t.test('no signal opens a debugger', async t => {
   }
   await new Promise(resolve => setTimeout(resolve, 200))
   t.notOk(door.log.some(({ message }) => /debugger listening/i.test(message)))
+})
+
+// The last test of these programs, which end with it.
+t.test('a mistake that nobody catches ends the process in order', async t => {
+  for (const [how, door] of [
+    ['throw', doors.http],
+    ['reject', doors.https],
+  ] as const) {
+    t.strictSame(mistakesOf(door), [], 'no test before has met one')
+    door.err(how)
+    t.equal(await door.exited(), 1)
+    const [first, ...others] = mistakesOf(door)
+    t.match(first, { message: 'internal error: the process stops', error: /nobody/ })
+    t.match(others.at(-1), { message: /because of the internal error/ })
+    t.ok(
+      door.log.some(({ message }) => message === 'stopped'),
+      'after its listeners',
+    )
+  }
 })

@@ -45,22 +45,23 @@ const requests: readonly [name: string, lines: string, told: readonly string[]][
   ],
 ]
 
+const door = await startDoor(t, {
+  protocol: 'https',
+  isUpstreamSecure: true,
+  isGuarded: false,
+  probe: 'none',
+  args: [
+    '--auth=requestheader',
+    `--requestheader-client-ca=${certs}/proxies-ca.pem`,
+    '--requestheader-allowed-names=front-proxy',
+    '--pass-identity=headers',
+    `--front-proxy-cert=${certs}/front-proxy.pem`,
+    `--front-proxy-key=${certs}/front-proxy.key`,
+  ],
+})
+
 for (const certificate of ['front-proxy', 'false-proxy', undefined]) {
   t.test(`headers through ${certificate ?? 'nobody'}`, async t => {
-    const door = await startDoor(t, {
-      protocol: 'https',
-      isUpstreamSecure: true,
-      isGuarded: false,
-      probe: 'none',
-      args: [
-        '--auth=requestheader',
-        `--requestheader-client-ca=${certs}/proxies-ca.pem`,
-        '--requestheader-allowed-names=front-proxy',
-        '--pass-identity=headers',
-        `--front-proxy-cert=${certs}/front-proxy.pem`,
-        `--front-proxy-key=${certs}/front-proxy.key`,
-      ],
-    })
     for (const [name, lines, told] of requests) {
       const socket = tls.connect({
         port: door.port,

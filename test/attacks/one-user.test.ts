@@ -101,9 +101,11 @@ const selectors = [
   },
 ]
 
+const secure = await startDoor(t, { protocol: 'https', users, bindings: [mallory] })
+
 for (const { what, selector, each } of selectors) {
   t.test(`what open watches ${what} for their selectors is bounded`, async t => {
-    const door = await startDoor(t, { protocol: 'https', users, bindings: [mallory] })
+    const door = secure
     const before = await calm(t, door)
     const path = `${maps}?watch=1&labelSelector=${encodeURIComponent(selector)}`
     const bound = Math.floor(defaultFairnessLimits.selectorBytesPerUser / each)

@@ -225,13 +225,16 @@ async function answersFromMirror(door: Door, { headers: who, certificate }: Prob
 const silentEtcd =
   'etcd gives no answer: reads that must be new are refused, or pass to the upstream'
 
+/** The mistakes of ours that the program has logged. */
+export function mistakesOf({ log }: Door): readonly LogLine[] {
+  return log.filter(({ level, message }) => level === 'error' && message !== silentEtcd)
+}
+
 /** The program is still there, ends when it is asked to, and has met no mistake of ours. */
 async function endsInOrder(door: Door): Promise<void> {
   const hasEnded = door.hasEnded()
   const code = await door.stop()
-  const mistakes = door.log.filter(
-    ({ level, message }) => level === 'error' && message !== silentEtcd,
-  )
+  const mistakes = mistakesOf(door)
   if (!hasEnded && code === 0 && mistakes.length === 0) return
   const how = hasEnded ? 'has ended by itself' : `ends with code ${code}`
   throw new Error(`the program ${how}; it has logged ${JSON.stringify(mistakes)}`)
