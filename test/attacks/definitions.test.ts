@@ -8,11 +8,9 @@ import { identity } from '../support/upstream/reviews.ts'
 import type { Binding } from '../support/upstream/rules.ts'
 import { admin, startDoor } from '../support/attacks/door.ts'
 import { ask, type Address, type Answer } from '../support/attacks/ask.ts'
-import { startProgram } from '../support/program/program.ts'
+import { serveHere } from '../support/program/serve-here.ts'
 
 const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-const crd = `${crds}/widgets.example.com`
-const widgets = '/apis/example.com/v1/namespaces/default/widgets'
 const asTable = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 const many = <Item>(count: number, item: (i: number) => Item): Item[] =>
   Array.from({ length: count }, (_, i) => item(i))
@@ -24,11 +22,18 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** A server, and a group of one test. */
 class Cluster {
+  readonly group: string
+  readonly crd: string
+  readonly widgets: string
   readonly #address: Address
 
-  constructor(address: Address) {
+  constructor(address: Address, group: string) {
     this.#address = address
+    this.group = group
+    this.crd = `${crds}/widgets.${group}`
+    this.widgets = `/apis/${group}/v1/namespaces/default/widgets`
   }
 
   ask({ method = 'GET', path, body, headers = {} }: Asked): Promise<Answer> {
@@ -47,6 +52,10 @@ class Cluster {
     }
   }
 
+  widget(name: string, spec: object): object {
+    return { apiVersion: `${this.group}/v1`, kind: 'Widget', metadata: { name }, spec }
+  }
+
   table(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     return this.ask({ path, headers: { accept: asTable, ...headers } })
   }
@@ -55,7 +64,7 @@ class Cluster {
 const listOf = (item: object): object => ({ type: 'array', items: { type: 'object', ...item } })
 
 /** A definition whose objects have a list of items with a text. */
-function definitionOf(version: object, text: object = {}): object {
+function definitionOf(group: string, version: object, text: object = {}): object {
   const list = listOf({ properties: { text: { type: 'string', ...text } } })
   const spec = {
     type: 'object',
@@ -66,11 +75,11 @@ function definitionOf(version: object, text: object = {}): object {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: 'widgets.example.com' },
+    metadata: { name: `widgets.${group}` },
     spec: {
       // Of the older form, which API servers store, the default is true: nothing is filled in then.
       preserveUnknownFields: false,
-      group: 'example.com',
+      group,
       scope: 'Namespaced',
       names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
       versions: [{ name: 'v1', served: true, storage: true, schema, ...version }],
@@ -82,24 +91,26 @@ const columnsOf = (count: number, jsonPath: (i: number) => string, type: string)
   additionalPrinterColumns: many(count, i => ({ name: `C${i}`, type, jsonPath: jsonPath(i) })),
 })
 
-const widget = (name: string, spec: object): object => ({
-  apiVersion: 'example.com/v1',
-  kind: 'Widget',
-  metadata: { name },
-  spec,
-})
-
 const tooLong =
-  /"widgets\.example\.com\\" cannot be served exactly .* the columns of its definition take too long/
+  /"widgets\.[a-z]+\.example\.com\\" cannot be served exactly .* the columns of its definition take too long/
 const tooMany = /the defaults of its definition make more than 1572864 bytes of it/
 
-/** Begins with a definition and objects. */
-async function started(t: Test, definition: object, objects: readonly object[]): Promise<Cluster> {
-  const { port } = await startProgram(t, ['--etcd', 'embedded'])
-  const cluster = new Cluster({ protocol: 'http', port })
+const { port } = await serveHere(t, ['--etcd', 'embedded'])
+
+/** Begins with a definition in a group of its own, and with objects of these specs. */
+async function started(
+  t: Test,
+  name: string,
+  version: object,
+  specs: Readonly<Record<string, object>>,
+): Promise<Cluster> {
+  const group = `${name}.example.com`
+  const cluster = new Cluster({ protocol: 'http', port }, group)
+  const definition = definitionOf(group, version)
   t.equal((await cluster.ask({ method: 'POST', path: crds, body: definition })).status, 201)
-  for (const body of objects) {
-    const made = await cluster.askUntilNot(404, { method: 'POST', path: widgets, body })
+  for (const [name, spec] of Object.entries(specs)) {
+    const body = cluster.widget(name, spec)
+    const made = await cluster.askUntilNot(404, { method: 'POST', path: cluster.widgets, body })
     t.equal(made.status, 201)
   }
   return cluster
@@ -107,26 +118,28 @@ async function started(t: Test, definition: object, objects: readonly object[]):
 
 /** Gives all items of the list a default of that length. */
 async function withDefault(t: Test, cluster: Cluster, length: number): Promise<void> {
-  const { spec } = definitionOf({}, { default: 'x'.repeat(length) }) as { spec: object }
-  const declared = await cluster.ask({ method: 'PATCH', path: crd, body: { spec } })
+  const text = { default: 'x'.repeat(length) }
+  const { spec } = definitionOf(cluster.group, {}, text) as { spec: object }
+  const declared = await cluster.ask({ method: 'PATCH', path: cluster.crd, body: { spec } })
   t.equal(declared.status, 200)
 }
 
 t.test('columns that look into a list read it once', async t => {
-  const definition = definitionOf(columnsOf(300, () => '.spec.more[-1]', 'integer'))
-  const cluster = await started(t, definition, [widget('a', { more: many(20_000, i => i) })])
-  const { status, body } = await cluster.table(`${widgets}/a`)
+  const columns = columnsOf(300, () => '.spec.more[-1]', 'integer')
+  const cluster = await started(t, 'once', columns, { a: { more: many(20_000, i => i) } })
+  const { status, body } = await cluster.table(`${cluster.widgets}/a`)
   t.equal(status, 200)
   const [row] = (JSON.parse(body) as { rows: { cells: unknown[] }[] }).rows
   t.same(row?.cells, ['a', ...many(300, () => 19_999)])
 })
 
 t.test('columns that look at everything each are refused, and say why', async t => {
-  const definition = definitionOf(columnsOf(300, () => '.spec.more[*]', 'string'))
-  const cluster = await started(t, definition, [
-    widget('a', { more: many(20_000, i => i) }),
-    widget('b', { more: [1] }),
-  ])
+  const columns = columnsOf(300, () => '.spec.more[*]', 'string')
+  const cluster = await started(t, 'everything', columns, {
+    a: { more: many(20_000, i => i) },
+    b: { more: [1] },
+  })
+  const { widgets } = cluster
   for (const path of [`${widgets}/a`, widgets]) {
     const { status, body } = await cluster.table(path)
     t.equal(status, 500)
@@ -137,16 +150,17 @@ t.test('columns that look at everything each are refused, and say why', async t 
 })
 
 t.test('columns that repeat a large value are refused', async t => {
-  const definition = definitionOf(columnsOf(300, () => '.spec', 'string'))
-  const cluster = await started(t, definition, [widget('a', { more: 'x'.repeat(300_000) })])
-  const { status, body } = await cluster.table(widgets)
+  const columns = columnsOf(300, () => '.spec', 'string')
+  const cluster = await started(t, 'large', columns, { a: { more: 'x'.repeat(300_000) } })
+  const { status, body } = await cluster.table(cluster.widgets)
   t.equal(status, 500)
   t.match(body, tooLong)
 })
 
 t.test('defaults of items that were stored before are counted', async t => {
-  const empty = widget('a', { list: many(4_000, () => ({})) })
-  const cluster = await started(t, definitionOf({}), [empty, widget('b', { list: [{}] })])
+  const empty = { list: many(4_000, () => ({})) }
+  const cluster = await started(t, 'stored', {}, { a: empty, b: { list: [{}] } })
+  const { widgets } = cluster
   await withDefault(t, cluster, 100_000)
   for (const path of [`${widgets}/a`, widgets]) {
     for (const accept of ['application/json', 'application/yaml', asTable]) {
@@ -161,7 +175,7 @@ t.test('defaults of items that were stored before are counted', async t => {
   const made = await cluster.ask({
     method: 'POST',
     path: widgets,
-    body: widget('c', { list: many(4_000, () => ({})) }),
+    body: cluster.widget('c', empty),
   })
   t.equal(made.status, 413, 'nor are there as many in one that is written')
   t.match(made.body, tooMany)
@@ -172,7 +186,7 @@ t.test('defaults of items that were stored before are counted', async t => {
     ['PUT', path, {}],
     ['PATCH', `${path}?fieldManager=me`, apply],
   ] as const) {
-    const body = widget('a', { more: 1 })
+    const body = cluster.widget('a', { more: 1 })
     const { status, body: text } = await cluster.ask({ method, path: to, headers, body })
     t.equal(status, 413, `${method} of it is refused`)
     t.match(text, /make more than 1572864 bytes of it: delete it, or change the definition/)
@@ -191,9 +205,10 @@ t.test('defaults of items that were stored before are counted', async t => {
 })
 
 t.test('a definition goes whose defaults make too much of its objects', async t => {
-  const empty = (_: unknown, i: number): object =>
-    widget(`w${i}`, { list: many(4_000, () => ({})) })
-  const cluster = await started(t, definitionOf({}), Array.from({ length: 5 }, empty))
+  const empty = { list: many(4_000, () => ({})) }
+  const names = many(5, i => [`w${i}`, empty] as const)
+  const cluster = await started(t, 'going', {}, Object.fromEntries(names))
+  const { crd, widgets } = cluster
   await withDefault(t, cluster, 100_000)
   t.equal((await cluster.askUntilNot(200, { path: widgets })).status, 500)
   t.equal((await cluster.ask({ method: 'DELETE', path: crd })).status, 200)
@@ -219,14 +234,15 @@ t.test('before an upstream, for who may read one namespace', async t => {
     mirrorsAll: true,
     users: [['alice', identity('alice')]],
     bindings: [alice],
-    objects: [[crds, { ...definitionOf(columns, text), ...accepted }]],
+    objects: [[crds, { ...definitionOf('example.com', columns, text), ...accepted }]],
   })
-  const cluster = new Cluster(door)
-  const small = widget('small', { more: [1] })
+  const cluster = new Cluster(door, 'example.com')
+  const { widgets } = cluster
+  const small = cluster.widget('small', { more: [1] })
   const made = await cluster.askUntilNot(404, { method: 'POST', path: widgets, body: small })
   t.equal(made.status, 201)
   const metadata = { name: 'large', namespace: 'default', uid: 'u', generation: 1 }
-  const large = widget('large', { more: many(20_000, i => i), list: many(60, () => ({})) })
+  const large = cluster.widget('large', { more: many(20_000, i => i), list: many(60, () => ({})) })
   const value = Buffer.from(JSON.stringify({ ...large, metadata }))
   const key = keyFromText('/registry/example.com/widgets/default/large')
   await door.etcd.txn({ compares: [], success: [{ type: 'put', key, value }], failure: [] })

@@ -5,7 +5,7 @@
 import t from 'tap'
 import { createRandom } from '../../lib/base/random.ts'
 import { ask, type Answer } from '../support/attacks/ask.ts'
-import { startProgram } from '../support/program/program.ts'
+import { serveHere } from '../support/program/serve-here.ts'
 
 const json = 'application/json'
 const maps = '/api/v1/namespaces/default/configmaps'
@@ -15,7 +15,7 @@ const many = (count: number, item: (i: number) => unknown): unknown[] =>
   Array.from({ length: count }, (_, i) => item(i))
 
 t.test('what is hard to work on holds up nobody', async t => {
-  const { port } = await startProgram(t, ['--etcd', 'embedded'])
+  const { port } = await serveHere(t, ['--etcd', 'embedded'])
   const send = (method: string, path: string, body: unknown, type = json): Promise<Answer> => {
     const text = typeof body === 'string' ? body : JSON.stringify(body)
     return ask({ protocol: 'http', port }, '1.1', {

@@ -14,7 +14,8 @@ import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { loadRecording } from '../../lib/cli/commands/recordings/load.ts'
 import { ask } from '../support/attacks/ask.ts'
 import { createTestEngine } from '../support/etcd/test-engine.ts'
-import { startProgram } from '../support/program/program.ts'
+import { programFlags } from '../support/program/program-flags.ts'
+import { serveHere } from '../support/program/serve-here.ts'
 
 function put(rev: number, key: string, value: string | Buffer, more: object = {}): string {
   return JSON.stringify({
@@ -129,7 +130,7 @@ t.test('values that mean nothing', async t => {
   ]
   const file = join(t.testdir(), 'file.jsonl')
   writeFileSync(file, `${lines.join('\n')}\n`)
-  const { port } = await startProgram(t, ['--etcd', 'embedded', '--load', file])
+  const { port } = await serveHere(t, ['--etcd', 'embedded', '--load', file])
   const address = { protocol: 'http', port } as const
   const paths = [
     '/api/v1/configmaps',
@@ -184,7 +185,7 @@ t.test('lines to decode', async t => {
 })
 
 async function decoded(t: Test, input: string): Promise<{ code: number; output: string }> {
-  const args = ['.', 'decode', '--jsonl']
+  const args = [...programFlags(), '.', 'decode', '--jsonl']
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'ignore'] })
   t.teardown(() => void child.kill())
   let output = ''

@@ -14,7 +14,7 @@ import { StatusError } from '../../lib/kube/status.ts'
 import { connect } from '../support/attacks/ask.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 import { ScriptedRequest } from '../support/http/scripted-request.ts'
-import { startProgram } from '../support/program/program.ts'
+import { serveHere } from '../support/program/serve-here.ts'
 
 class Uploading extends ScriptedRequest {
   override readonly body: Readable & PassThrough = new PassThrough()
@@ -76,7 +76,7 @@ async function drained(begun: ReturnType<typeof beginBody>): Promise<string> {
 }
 
 t.test('the body of a write that does not come within the time of its request', async t => {
-  const { port } = await startProgram(t, ['--etcd', 'embedded'])
+  const { port } = await serveHere(t, ['--etcd', 'embedded'])
   const path = '/api/v1/namespaces/default/configmaps?timeout=200ms'
   const socket = await connect({ protocol: 'http', port })
   const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`

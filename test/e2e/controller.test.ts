@@ -22,7 +22,7 @@ import {
   version,
 } from './controller/gadgets.ts'
 import { effort } from '../support/effort.ts'
-import { startProgram } from '../support/program/program.ts'
+import { serveHere } from '../support/program/serve-here.ts'
 import { patient } from '../support/patience.ts'
 
 const seed = Number(process.env['CONTROLLER_SEED'] ?? Math.floor(Math.random() * 1e9))
@@ -49,7 +49,7 @@ t.test('a controller converges under faults, and its view equals the store', asy
   t.comment(`CONTROLLER_SEED=${seed}`)
   const random = createRandom(seed)
   const options = ['--fault-seed', String(seed), ...rules.flatMap(rule => ['--fault', rule])]
-  const { address } = await startProgram(t, options)
+  const { address } = await serveHere(t, options)
   const store = new Store(address)
   await store.fill(random)
   const candidates = ['one', 'two'].map(identity => new Candidate(t, address, identity))
@@ -80,7 +80,7 @@ t.test('a controller converges under faults, and its view equals the store', asy
 })
 
 t.test('the examples of docs/LOADTEST.md run', async t => {
-  const { address } = await startProgram(t, [
+  const { address } = await serveHere(t, [
     '--generate',
     'namespaces=5,pods=60,deployments=10,nodes=3',
     ...['latency,delay=1ms..5ms,share=10%', 'error,code=500,share=2%', 'watch-end,after=5'].flatMap(

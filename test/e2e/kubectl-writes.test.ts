@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { findKubectl } from '../support/etcd/real-etcd.ts'
-import { startProgram } from '../support/program/program.ts'
+import { serveHere } from '../support/program/serve-here.ts'
 
 const { binary, skip } = await findKubectl()
 const home = mkdtempSync(join(tmpdir(), 'watchglass-kubectl-writes-'))
@@ -57,7 +57,7 @@ spec:
 `
 
 t.test('kubectl changes what is there by all its verbs', { skip }, async t => {
-  const { address } = await startProgram(t, [])
+  const { address } = await serveHere(t, [])
   const env = { PATH: process.env['PATH'] ?? '', HOME: home, KUBE_EDITOR: 'sed -i s/one/two/' }
   const failing = async (...args: string[]): Promise<string> => {
     const all = ['--server', address, ...args]
@@ -166,7 +166,7 @@ t.test('kubectl changes what is there by all its verbs', { skip }, async t => {
 })
 
 t.test('writes to an etcd of our own can be refused, too', { skip }, async t => {
-  const { address } = await startProgram(t, ['--read-only'])
+  const { address } = await serveHere(t, ['--read-only'])
   const env = { PATH: process.env['PATH'] ?? '', HOME: home }
   const said = await run(binary, ['--server', address, 'create', 'namespace', 'x'], { env }).then(
     () => '',

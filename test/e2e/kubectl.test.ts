@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { startProgram } from '../support/program/program.ts'
+import { serveHere } from '../support/program/serve-here.ts'
 import { findKubectl } from '../support/etcd/real-etcd.ts'
 import { startServed, caughtUp } from '../support/http/served.ts'
 import { HistoryWriter } from '../golden/replay.ts'
@@ -35,8 +35,9 @@ function rows({ out }: Output): string[][] {
   return lines.map(line => line.split(/ {2,}/))
 }
 
+const { address } = await serveHere(t, ['--generate', 'pods=30,nodes=3'])
+
 t.test('kubectl gets generated objects in every form', { skip }, async t => {
-  const { address } = await startProgram(t, ['--generate', 'pods=30,nodes=3'])
   const get = (...args: string[]): Promise<Output> => kubectl(address, 'get', ...args)
   const all = rows(await get('pods', '-A'))
   t.strictSame(all[0], ['NAMESPACE', 'NAME', 'READY', 'STATUS', 'RESTARTS', 'AGE'])
@@ -86,7 +87,6 @@ t.test(
   'kubectl describes, explains and lists resources; failures are readable',
   { skip },
   async t => {
-    const { address } = await startProgram(t, ['--generate', 'pods=5,nodes=1'])
     const [, [, name = ''] = []] = rows(await kubectl(address, 'get', 'pods', '-A'))
     t.match(
       (await kubectl(address, 'describe', 'pod', '-A')).out,

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { findKubectl } from '../support/etcd/real-etcd.ts'
 import { patient } from '../support/patience.ts'
-import { startProgram } from '../support/program/program.ts'
+import { serveHere } from '../support/program/serve-here.ts'
 
 const { binary, skip } = await findKubectl()
 const home = mkdtempSync(join(tmpdir(), 'watchglass-simulated-'))
@@ -17,7 +17,7 @@ const run = promisify(execFile)
 type Kubectl = (...args: string[]) => Promise<string>
 
 async function startCluster(t: Test): Promise<Kubectl> {
-  const { address } = await startProgram(t, [
+  const { address } = await serveHere(t, [
     '--generate=pods=60,deployments=6,nodes=4,namespaces=1',
     '--churn=10/s',
     '--simulate=all',

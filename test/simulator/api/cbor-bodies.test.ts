@@ -4,7 +4,7 @@
 import { encode } from 'cborg'
 import t from 'tap'
 import { decodedCbor } from '../../support/kube/outputs.ts'
-import { startProgram } from '../../support/program/program.ts'
+import { serveHere } from '../../support/program/serve-here.ts'
 
 interface Sent {
   readonly method: string
@@ -107,7 +107,7 @@ const definition = {
 }
 
 t.test('with --cbor, each verb and subresource takes its body in CBOR', async t => {
-  const { address } = await startProgram(t, ['--etcd', 'embedded', '--cbor'])
+  const { address } = await serveHere(t, ['--etcd', 'embedded', '--cbor'])
   const send = async (
     { method, path, body }: Sent,
     form: 'json' | 'cbor',
@@ -150,7 +150,7 @@ t.test('with --cbor, each verb and subresource takes its body in CBOR', async t 
 })
 
 t.test('without it, CBOR is a form that is not known', async t => {
-  const { address } = await startProgram(t, ['--etcd', 'embedded'])
+  const { address } = await serveHere(t, ['--etcd', 'embedded'])
   for (const [method, path, type] of [
     ['POST', `${core}/configmaps`, 'application/cbor'],
     ['PATCH', `${core}/configmaps/a${apply}`, 'application/apply-patch+cbor'],

@@ -3,7 +3,7 @@
 
 import { encode } from 'cborg'
 import t from 'tap'
-import { startProgram } from '../../support/program/program.ts'
+import { serveHere } from '../../support/program/serve-here.ts'
 
 /** A field of protobuf: text or message. */
 function field(number: number, value: string | Buffer): Buffer {
@@ -23,7 +23,7 @@ const preconditions = (uid: string): Buffer => field(2, field(1, uid))
 const protobuf = 'application/vnd.kubernetes.protobuf'
 
 t.test('options of a delete are read in every form that clients send', async t => {
-  const { address } = await startProgram(t, ['--etcd', 'embedded', '--cbor'])
+  const { address } = await serveHere(t, ['--etcd', 'embedded', '--cbor'])
   const send = (method: string, path: string, body?: Buffer, type = 'application/json') =>
     fetch(address + path, {
       method,
