@@ -98,7 +98,15 @@ t.test('an audit log on a pipe that is not read', async t => {
 t.test('an audit log on a pipe without a reader is refused, and holds no start up', async t => {
   const path = join(t.testdir({}), 'pipe')
   execFileSync('mkfifo', [path])
-  const args = ['.', 'serve', '--listen', 'http://127.0.0.1:0', '--audit-log', path]
+  const args = [
+    ...programFlags(),
+    '.',
+    'serve',
+    '--listen',
+    'http://127.0.0.1:0',
+    '--audit-log',
+    path,
+  ]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] })
   t.teardown(() => void child.kill('SIGKILL'))
   let said = ''

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { programFlags } from '../support/program/program-flags.ts'
 
 function watchglass(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  return spawnSync(process.execPath, ['.', ...args], { encoding: 'utf8' })
+  return spawnSync(process.execPath, [...programFlags(), '.', ...args], { encoding: 'utf8' })
 }
 
 t.test('--version prints the version of the package', async t => {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ask } from '../support/http/served.ts'
 import { startProgram } from '../support/program/program.ts'
+import { programFlags } from '../support/program/program-flags.ts'
 
 interface Shown {
   readonly metadata: {
@@ -112,7 +113,7 @@ t.test('a server that is killed goes on where it was, and makes nothing anew', a
 
   const refused = spawnSync(
     process.execPath,
-    ['.', 'serve', '--listen', 'http://127.0.0.1:0', ...args],
+    [...programFlags(), '.', 'serve', '--listen', 'http://127.0.0.1:0', ...args],
     {
       encoding: 'utf8',
     },

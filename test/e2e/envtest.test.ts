@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { freePort } from '../support/program/ports.ts'
+import { programFlags } from '../support/program/program-flags.ts'
 
 const certs = 'test/support/certs'
 
@@ -56,9 +57,13 @@ async function end(t: Test, child: ChildProcess): Promise<void> {
 t.test('programs of the names that envtest looks for take its flags', async t => {
   const folder = t.testdir({})
   const assets = join(folder, 'k8s assets')
-  const { status, stdout } = spawnSync(process.execPath, ['.', 'envtest', assets], {
-    encoding: 'utf8',
-  })
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [...programFlags(), '.', 'envtest', assets],
+    {
+      encoding: 'utf8',
+    },
+  )
   t.equal(status, 0)
   t.equal(stdout, `export KUBEBUILDER_ASSETS='${assets}'\n`)
 
@@ -122,7 +127,7 @@ t.test('programs of the names that envtest looks for take its flags', async t =>
 
 t.test('mistakes are said', async t => {
   const run = (...args: string[]): { status: number | null; stderr: string } =>
-    spawnSync(process.execPath, ['.', 'envtest', ...args], { encoding: 'utf8' })
+    spawnSync(process.execPath, [...programFlags(), '.', 'envtest', ...args], { encoding: 'utf8' })
   t.match(run(), { status: 2, stderr: /envtest needs one DIR/ })
   t.match(run('--as', 'kubelet', '--'), {
     status: 2,

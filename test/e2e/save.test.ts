@@ -6,9 +6,12 @@ import t from 'tap'
 import { freePort } from '../support/program/ports.ts'
 import { ask } from '../support/http/served.ts'
 import { startProgram } from '../support/program/program.ts'
+import { programFlags } from '../support/program/program-flags.ts'
 
 function save(...args: string[]): { readonly status: number | null; readonly stderr: string } {
-  return spawnSync(process.execPath, ['.', 'save', ...args], { encoding: 'utf8' })
+  return spawnSync(process.execPath, [...programFlags(), '.', 'save', ...args], {
+    encoding: 'utf8',
+  })
 }
 
 async function roles(port: number): Promise<string> {
@@ -57,7 +60,7 @@ t.test('it says what it lacks, and that an etcd cannot be reached', async t => {
   })
   const recorded = spawnSync(
     process.execPath,
-    ['.', 'record', '--out', file, '--etcd', 'http://127.0.0.1:1'],
+    [...programFlags(), '.', 'record', '--out', file, '--etcd', 'http://127.0.0.1:1'],
     { encoding: 'utf8' },
   )
   t.match(recorded, { status: 1, stderr: /no etcd can be reached/ })

@@ -49,7 +49,9 @@ t.test('the embedded etcd serves a recorded history until it is told to stop', a
 
 t.test('the embedded etcd says what it cannot listen on or load', async t => {
   const run = (...args: string[]): ReturnType<typeof spawnSync> =>
-    spawnSync(process.execPath, ['.', 'serve', '--listen', 'none', ...args], { encoding: 'utf8' })
+    spawnSync(process.execPath, [...programFlags(), '.', 'serve', '--listen', 'none', ...args], {
+      encoding: 'utf8',
+    })
   const cases: [string[], RegExp][] = [
     [
       ['--etcd', 'embedded', '--etcd-listen', 'nowhere'],

@@ -12,6 +12,7 @@ import { createDirectScheduler } from '../../../lib/etcd-server/engine/scheduler
 import { startEtcdServer } from '../../../lib/etcd-server/server.ts'
 import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { freePort } from '../../support/program/ports.ts'
+import { programFlags } from '../../support/program/program-flags.ts'
 
 interface Checked {
   readonly code: number | null
@@ -20,7 +21,7 @@ interface Checked {
 
 /** Runs `watchglass check`. */
 async function check(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Checked> {
-  const child = spawn(process.execPath, ['.', 'check', ...args], {
+  const child = spawn(process.execPath, [...programFlags(), '.', 'check', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...env },
   })

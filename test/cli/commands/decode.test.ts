@@ -9,6 +9,7 @@ import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
 import { startEtcdServer } from '../../../lib/etcd-server/server.ts'
 import { systemClock } from '../../../lib/cache/ops/system.ts'
 import { loadVectors } from '../../codec/transcode/vectors.ts'
+import { programFlags } from '../../support/program/program-flags.ts'
 
 const json =
   '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"key":"\\u003cvalue\\u003e"}}'
@@ -23,7 +24,11 @@ function watchglass(
   input: string | Buffer,
   ...args: string[]
 ): { status: number | null; stdout: Buffer; stderr: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['.', ...args], { input })
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [...programFlags(), '.', ...args],
+    { input },
+  )
   return { status, stdout, stderr: stderr.toString() }
 }
 
@@ -76,7 +81,7 @@ t.test(
 
 t.test('a reader that has seen enough is no failure', async t => {
   const line = `{"value":"${value.toString('base64')}"}\n`
-  const program = spawn(process.execPath, ['.', 'decode', '--jsonl'])
+  const program = spawn(process.execPath, [...programFlags(), '.', 'decode', '--jsonl'])
   program.stdin.on('error', () => undefined)
   program.stdin.end(line.repeat(20_000))
   program.stdout.once('data', () => program.stdout.destroy())
@@ -106,7 +111,14 @@ t.test('decode reads a key of an etcd', async t => {
   await client.close()
   const run = (name: string): Promise<[unknown, string]> =>
     new Promise(resolve => {
-      const program = spawn(process.execPath, ['.', 'decode', '--etcd', url, name])
+      const program = spawn(process.execPath, [
+        ...programFlags(),
+        '.',
+        'decode',
+        '--etcd',
+        url,
+        name,
+      ])
       let output = ''
       for (const stream of [program.stdout, program.stderr]) {
         stream.on('data', piece => {

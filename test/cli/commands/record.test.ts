@@ -11,6 +11,7 @@ import { readRecording } from '../../../lib/cli/commands/recordings/recording.ts
 import type { KeyValue } from '../../../lib/store/event.ts'
 import { startEtcd } from '../../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../../support/etcd/real-etcd.ts'
+import { programFlags } from '../../support/program/program-flags.ts'
 
 const cli = fileURLToPath(new URL('../../../program/cli.js', import.meta.url))
 const etcd = await findEtcd('3.5')
@@ -23,7 +24,7 @@ interface Run {
 }
 
 function runRecord(t: Test, args: readonly string[]): Run {
-  const child = spawn(process.execPath, [cli, 'record', ...args], {
+  const child = spawn(process.execPath, [...programFlags(), cli, 'record', ...args], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   t.teardown(() => child.kill('SIGKILL'))

@@ -246,7 +246,7 @@ t.test('serve refuses what would not do what was meant', async t => {
 })
 
 t.test('a refused start says why on standard error, without a stack, and exits with 2', async t => {
-  const args = ['.', 'serve', '--listen', 'http://0.0.0.0:8001']
+  const args = [...programFlags(), '.', 'serve', '--listen', 'http://0.0.0.0:8001']
   const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
   t.equal(status, 2)
   t.match(stderr, /^watchglass: refusing to listen on 0\.0\.0\.0 without authentication/)

@@ -9,6 +9,7 @@ import {
   type SimulatedCluster,
   startSimulatedCluster,
 } from '../../support/http/simulated-cluster.ts'
+import { programFlags } from '../../support/program/program-flags.ts'
 
 interface Answer {
   readonly metadata?: {
@@ -121,7 +122,7 @@ async function disturb({ send, until }: SimulatedCluster<Answer>): Promise<unkno
 }
 
 t.test('the stages that are printed do what the actors do', async t => {
-  const { stdout } = await promisify(execFile)(process.execPath, ['.', 'stages'])
+  const { stdout } = await promisify(execFile)(process.execPath, [...programFlags(), '.', 'stages'])
   const printed = parseAllDocuments(stdout).map(document => document.toJS() as unknown)
   let isHurried = false
   // At first no pod is disturbed.

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { createRandom, randomInt } from '../../../lib/base/random.ts'
 import { effort } from '../../support/effort.ts'
 import type { Said } from '../../support/etcd/kept-writer.ts'
+import { programFlags } from '../../support/program/program-flags.ts'
 
 /** `EFFORT=160` kills a thousand. */
 const kills = 6 * effort
@@ -14,7 +15,9 @@ const writer = new URL('../../support/etcd/kept-writer.js', import.meta.url).pat
 
 /** Lines of a writer that is killed after it has said so many. */
 async function killedAfter(lines: number, ...args: string[]): Promise<Said[]> {
-  const child = spawn(process.execPath, [writer, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [...programFlags(), writer, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   let text = ''
   child.stdout.on('data', (chunk: Buffer) => {
     text += chunk.toString()
@@ -31,7 +34,9 @@ async function killedAfter(lines: number, ...args: string[]): Promise<Said[]> {
 async function untilFilesAreRemoved(folder: string, ...args: string[]): Promise<void> {
   const ended = new AbortController()
   const changes = watch(folder, { signal: ended.signal })
-  const child = spawn(process.execPath, [writer, folder, ...args], { stdio: 'ignore' })
+  const child = spawn(process.execPath, [...programFlags(), writer, folder, ...args], {
+    stdio: 'ignore',
+  })
   const closed = once(child, 'close').then(() => ended.abort())
   try {
     for await (const _ of changes) {

@@ -9,6 +9,7 @@ import { keyFromText } from '../../../../lib/base/keys.ts'
 import { load } from '../../../../lib/cli/commands/command-line.ts'
 import { rbacOf } from '../../../support/http/rbac.ts'
 import { caughtUp, type Served, startServed } from '../../../support/http/served.ts'
+import { programFlags } from '../../../support/program/program-flags.ts'
 
 interface Ran {
   readonly code: number
@@ -18,7 +19,7 @@ interface Ran {
 
 function run(...args: string[]): Promise<Ran> {
   return new Promise(resolve => {
-    execFile(process.execPath, ['.', 'get', ...args], (error, stdout, stderr) =>
+    execFile(process.execPath, [...programFlags(), '.', 'get', ...args], (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     )
   })
@@ -130,7 +131,17 @@ t.test('mistakes and refusals are one line', async t => {
 
 t.test('a live page is lines of JSON in a pipe', async t => {
   const served = await start(t)
-  const args = ['.', 'get', 'cm', '--server', served.address, '--sort', 'name', '--watch']
+  const args = [
+    ...programFlags(),
+    '.',
+    'get',
+    'cm',
+    '--server',
+    served.address,
+    '--sort',
+    'name',
+    '--watch',
+  ]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => child.kill())
   let text = ''
