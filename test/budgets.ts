@@ -63,7 +63,6 @@ export const slowest: readonly string[] = [
   'simulator/fresh/stored-objects',
   'cli/compose/loaded-code',
   'e2e/ends',
-  'bench/store',
   'golden/minors',
   'e2e/watches',
   'e2e/reads',
@@ -85,42 +84,58 @@ export const ownProcess: readonly string[] = [
   'store/slab',
 ].map(builtName)
 
-/** Files that are run by `npm run test:long` only: benches, which take as long as a suite in their
- *  small size, too, and walks with other programs whose parts are tested elsewhere. */
-export const long: readonly string[] = [
-  'source/differential',
-  'bench/actors',
-  'bench/attacks',
-  'bench/auth',
-  'bench/cold',
-  'bench/etcd-face',
-  'bench/evidence',
-  'bench/fleet',
-  'bench/http',
-  'bench/ingest',
-  'bench/list',
-  'bench/million',
-  'bench/mirror',
-  'bench/nodes',
-  'bench/proxy',
-  'bench/resume',
-  'bench/saturated',
-  'bench/sizing',
-  'bench/slow-watchers',
-  'bench/source',
-  'bench/threads',
-  'bench/tiers',
-  'bench/views',
-  'bench/watch',
-  'deploy/installed',
-  'deploy/one-file',
-  'e2e/kubectl-simulated',
-  'e2e/starters',
-  'e2e/walk',
-  'golden/record/record',
-  'proxy/evidence/recorded',
-  'cache/http/page/browser',
-].map(builtName)
+/** The reasons why files are not run each time, each with its files. */
+const longByReason: Readonly<Record<string, readonly string[]>> = {
+  'a bench takes as long as a suite in its small size, too': [
+    'bench/actors',
+    'bench/attacks',
+    'bench/auth',
+    'bench/cold',
+    'bench/etcd-face',
+    'bench/evidence',
+    'bench/fleet',
+    'bench/http',
+    'bench/ingest',
+    'bench/list',
+    'bench/million',
+    'bench/mirror',
+    'bench/nodes',
+    'bench/proxy',
+    'bench/resume',
+    'bench/saturated',
+    'bench/sizing',
+    'bench/slow-watchers',
+    'bench/source',
+    'bench/store',
+    'bench/threads',
+    'bench/tiers',
+    'bench/views',
+    'bench/watch',
+  ],
+  'other programs walk through what is tested part by part elsewhere': [
+    'e2e/kubectl-simulated',
+    'e2e/starters',
+    'e2e/walk',
+    'golden/record/record',
+    'proxy/evidence/recorded',
+    'source/differential',
+  ],
+  'etcdctl is started 180 times, and its calls are compared with etcd in engine/differential': [
+    'etcd-server/engine/etcdctl',
+  ],
+  'what is packed is installed by npm, and compiled against': [
+    'deploy/installed',
+    'deploy/libraries',
+    'deploy/one-file',
+  ],
+  'a browser takes half a minute, and what the page asks for is tested without one': [
+    'cache/http/page/browser',
+    'cache/http/page/objects-browser',
+  ],
+}
+
+/** The files that only `npm run test:long` runs. */
+export const long: readonly string[] = Object.values(longByReason).flat().map(builtName)
 
 function builtName(name: string): string {
   return `dist/test/${name}.test.js`

@@ -7,17 +7,9 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { patient } from '../support/patience.ts'
-import { libraries, pack } from '../support/program/package.ts'
+import { type libraries, pack } from '../support/program/package.ts'
 
 type Library = (typeof libraries)[number]
-
-interface Manifest {
-  readonly name: string
-  readonly version: string
-  readonly dependencies: Readonly<Record<string, string>>
-}
-
-const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest
 
 /** Installs packed files in a folder of their own. False where a package that they depend on cannot
  *  be had. */
@@ -75,28 +67,6 @@ function blockOf(document: string, language: string): string {
   const fence = '`'.repeat(3)
   const blocks = document.matchAll(new RegExp(`^${fence}(\\w*)\\n(.*?)^${fence}$`, 'gms'))
   return [...blocks].find(([, one]) => one === language)?.[2] ?? ''
-}
-
-for (const library of libraries) {
-  t.test(`${library} is whole, and of the version of the program`, async t => {
-    const folder = t.testdir({})
-    const { files } = await pack(folder, library)
-    const paths = files.map(({ path }) => path)
-    for (const name of ['index.js', 'index.d.ts', 'README.md', 'LICENSE', 'NOTICE']) {
-      t.ok(paths.includes(name), name)
-    }
-    const strays = paths.flatMap(path => {
-      const text = readFileSync(join('dist/packages', library, path), 'utf8')
-      const others = text.matchAll(/from ['"](@watchglass\/[\w-]+)['"]/g)
-      return [...others]
-        .filter(([, name]) => !name?.endsWith(library))
-        .map(([one]) => `${path}: ${one}`)
-    })
-    t.strictSame(strays, [], 'nothing is imported that is not published')
-    const manifest = readFileSync(join('dist/packages', library, 'package.json'), 'utf8')
-    const expected = { name: `@watchglass/${library}`, version, type: 'module' }
-    t.match(JSON.parse(manifest), expected)
-  })
 }
 
 t.test('cel prints what its page says, and has types', async t => {

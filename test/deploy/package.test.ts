@@ -1,8 +1,10 @@
-/** The package as `npm publish` would send it. test/deploy/installed.test.ts installs it. */
+/** The packages as `npm publish` would send them. test/deploy/installed.test.ts and
+ *  test/deploy/libraries.test.ts install them. */
 
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
-import { pack } from '../support/program/package.ts'
+import { libraries, pack } from '../support/program/package.ts'
 
 t.test('the package has what is needed, and can be published', async t => {
   const { size, files } = await pack(t.testdir({}))
@@ -25,3 +27,26 @@ t.test('the package has what is needed, and can be published', async t => {
     publishConfig: { access: 'public', provenance: true },
   })
 })
+
+for (const library of libraries) {
+  t.test(`${library} is whole, and of the version of the program`, async t => {
+    const folder = t.testdir({})
+    const { files } = await pack(folder, library)
+    const paths = files.map(({ path }) => path)
+    for (const name of ['index.js', 'index.d.ts', 'README.md', 'LICENSE', 'NOTICE']) {
+      t.ok(paths.includes(name), name)
+    }
+    const strays = paths.flatMap(path => {
+      const text = readFileSync(join('dist/packages', library, path), 'utf8')
+      const others = text.matchAll(/from ['"](@watchglass\/[\w-]+)['"]/g)
+      return [...others]
+        .filter(([, name]) => !name?.endsWith(library))
+        .map(([one]) => `${path}: ${one}`)
+    })
+    t.strictSame(strays, [], 'nothing is imported that is not published')
+    const manifest = readFileSync(join('dist/packages', library, 'package.json'), 'utf8')
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+    const expected = { name: `@watchglass/${library}`, version, type: 'module' }
+    t.match(JSON.parse(manifest), expected)
+  })
+}

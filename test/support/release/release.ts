@@ -101,7 +101,7 @@ function remainingSteps(version: string, folder: string): string[] {
 /** Runs the tests of what will be published, those of packages on the very files. Their output is
  *  shown if they fail. */
 function tryPackages([program = '', ...others]: readonly string[]): void {
-  for (const test of ['publishing', 'chart', 'alerts', 'installed', 'libraries']) {
+  for (const test of ['publishing', 'chart', 'alerts', 'package', 'installed', 'libraries']) {
     const { status, stdout } = spawnSync(process.execPath, [`dist/test/deploy/${test}.test.js`], {
       // A busy machine installs slowly: tap would end it after 30 s.
       env: {
