@@ -44,11 +44,11 @@ async function run({
   const fault = stopOnFault(stop, logger)
   const onSwitch = (task: () => void): void => void process.on('SIGUSR2', task)
   const { signal } = stop
-  const code = await runner({ values, operands, logger, signal, takeSignals, onSwitch }).finally(
-    () => {
-      if (signal.aborted && !fault.hasHappened) endSoon()
-    },
-  )
+  const { stdout } = process
+  const context = { values, operands, logger, stdout, signal, takeSignals, onSwitch }
+  const code = await runner(context).finally(() => {
+    if (signal.aborted && !fault.hasHappened) endSoon()
+  })
   if (!fault.hasHappened) return code
   logger.error('the process ended because of the internal error above')
   return 1

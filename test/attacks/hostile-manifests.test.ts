@@ -65,6 +65,7 @@ function contextOf(operands: string[], as?: string): CommandContext {
     values: new OptionValues(new Map(as === undefined ? [] : [['as', [as]]])),
     operands,
     logger: { ...silentLogger, level: 'error' },
+    stdout: { isTTY: false, write: () => true },
     signal: new AbortController().signal,
     takeSignals: () => {},
     onSwitch: () => {},

@@ -7,6 +7,8 @@ export interface CommandContext {
   readonly values: OptionValues
   readonly operands: readonly string[]
   readonly logger: LevelledLogger
+  /** Takes what a command prints, if it may run beside others in a process. */
+  readonly stdout: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>
   /** Aborted when the program is asked to stop. */
   readonly signal: AbortSignal
   /** From now on, passes the signals by which the program is asked to stop to a task, and does

@@ -52,7 +52,7 @@ function isWantedAtStart(keyspace: string): boolean {
 async function serveUser(
   access: KubeconfigAccess,
   port: number,
-  { values, logger, signal, onSwitch }: CommandContext,
+  { values, logger, stdout, signal, onSwitch }: CommandContext,
 ): Promise<void> {
   const service = await KubeService.start({
     etcd: { client: undefined, prefix },
@@ -67,7 +67,7 @@ async function serveUser(
     logger,
   })
   onSwitch(() => service.readSwitch?.toggle())
-  introduceUser(access, service.port)
+  stdout.write(introductionOf(access, service.port))
   await untilAborted(signal)
   await service.stop()
 }
@@ -84,14 +84,12 @@ async function upstreamOf(
   }
 }
 
-function introduceUser(access: KubeconfigAccess, port: number): void {
+function introductionOf(access: KubeconfigAccess, port: number): string {
   const address = `http://${host}:${port}`
-  process.stdout.write(
-    [
-      `Watchglass serves the Kubernetes API at ${address}`,
-      `  as     ${access.describe()}`,
-      `  first  kubectl --server ${address} get pods --all-namespaces`,
-      '',
-    ].join('\n'),
-  )
+  return [
+    `Watchglass serves the Kubernetes API at ${address}`,
+    `  as     ${access.describe()}`,
+    `  first  kubectl --server ${address} get pods --all-namespaces`,
+    '',
+  ].join('\n')
 }

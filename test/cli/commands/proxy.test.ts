@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
-import { load } from '../../../lib/cli/commands/command-line.ts'
 import { proxy } from '../../../lib/cli/commands/proxy.ts'
+import { contextHere } from '../../support/program/run-here.ts'
 import { sayingLogger } from '../../support/saying-logger.ts'
 
 const pem = (name: string): Buffer => readFileSync(`test/support/certs/${name}`)
@@ -103,27 +103,16 @@ async function run(
   signal: AbortSignal,
   onAddress: (url: string) => void,
 ): Promise<number> {
-  const line = load(['proxy', ...args], {})
-  if (line.kind !== 'run') throw new Error('it does not run')
   const { logger } = sayingLogger()
-  const write = process.stdout.write.bind(process.stdout)
-  process.stdout.write = (text: string | Uint8Array) => {
+  const write = (text: string | Uint8Array): boolean => {
     const [address] = /http:\/\/[\d.:]+/.exec(String(text)) ?? []
-    process.stdout.write = write
     if (address !== undefined) onAddress(address)
     return true
   }
-  try {
-    return await proxy({
-      ...line,
-      signal,
-      logger: { ...logger, level: 'info' },
-      takeSignals() {},
-      onSwitch() {},
-    })
-  } finally {
-    process.stdout.write = write
-  }
+  const stdout = { isTTY: false, write }
+  return proxy(
+    contextHere(['proxy', ...args], { signal, stdout, logger: { ...logger, level: 'info' } }),
+  )
 }
 
 const path = '/api/v1/namespaces/a/configmaps'

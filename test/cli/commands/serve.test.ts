@@ -4,10 +4,9 @@ import { type AddressInfo, createServer } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
-import { silentLogger } from '../../support/silent-logger.ts'
 import { runnerOf } from '../../../lib/cli/commands/run.ts'
-import { load } from '../../../lib/cli/commands/command-line.ts'
 import { programFlags } from '../../support/program/program-flags.ts'
+import { contextHere } from '../../support/program/run-here.ts'
 import { startProgram } from '../../support/program/program.ts'
 import { ask, type HttpAnswer } from '../../support/http/served.ts'
 import { lacksThreads } from '../../support/runner/other-node.ts'
@@ -21,13 +20,8 @@ const https = ['--listen', 'https://127.0.0.1:0', '--tls-cert', `${certs}/server
 /** Why `serve` does not start. A process for each case would take most of the time of this file. */
 async function refusal(...args: string[]): Promise<unknown> {
   try {
-    const invocation = load(['serve', ...args], {})
-    if (invocation.kind !== 'run') throw new Error('nothing is run')
-    const { values, operands } = invocation
     const serve = await runnerOf('serve')
-    const { signal } = new AbortController()
-    const logger = { ...silentLogger, level: 'info' } as const
-    await serve({ values, operands, logger, signal, onSwitch: () => {}, takeSignals: () => {} })
+    await serve(contextHere(['serve', ...args]))
     return undefined
   } catch (error) {
     return error

@@ -21,13 +21,13 @@ const lineMaxBytes = 256 * 1024 * 1024
 type Form = 'table' | 'json' | 'csv'
 
 export async function get(context: CommandContext): Promise<number> {
-  const { values, operands, logger, signal } = context
+  const { values, operands, logger, signal, stdout } = context
   const [word, another] = operands
   if (word === undefined || another !== undefined) {
     throw invalid('get needs one RESOURCE, such as pods or deployments.apps')
   }
   checkRules(values, getOptions)
-  const form = valueOf(values, outputOption) ?? (process.stdout.isTTY ? 'table' : 'json')
+  const form = valueOf(values, outputOption) ?? (stdout.isTTY ? 'table' : 'json')
   const server = await ViewServer.open({
     server: valueOf(values, serverOption),
     kubeconfig: values.text('kubeconfig'),
@@ -41,8 +41,8 @@ export async function get(context: CommandContext): Promise<number> {
     const path = pathOf(resource, namespaceOf(context, server))
     const query = queryOf(context)
     if (values.switch('watch')) {
-      await follow(server, `${path}?${liveQuery(query, limit).toString()}`, form, signal)
-    } else print(await read(server, path, query, limit), form)
+      await follow(server, `${path}?${liveQuery(query, limit).toString()}`, form, context)
+    } else stdout.write(textOf(await read(server, path, query, limit), form))
     return 0
   } catch (error) {
     if (signal.aborted) return 0
@@ -120,14 +120,15 @@ async function read(
   return { ...first, rows: shown, remaining: first.matched - shown.length }
 }
 
-function print(view: ViewDocument, form: Form): void {
-  process.stdout.write(
-    form === 'table'
-      ? tableText(view, systemClock.wallMs())
-      : form === 'csv'
-        ? csvText(view)
-        : `${JSON.stringify(view)}\n`,
-  )
+function textOf(view: ViewDocument, form: Form): string {
+  switch (form) {
+    case 'table':
+      return tableText(view, systemClock.wallMs())
+    case 'csv':
+      return csvText(view)
+    case 'json':
+      return `${JSON.stringify(view)}\n`
+  }
 }
 
 /** Shows the page anew whenever it changes, or passes its documents on. */
@@ -135,20 +136,20 @@ async function follow(
   server: ViewServer,
   path: string,
   form: Form,
-  signal: AbortSignal,
+  { signal, stdout }: CommandContext,
 ): Promise<void> {
   // Waits until the resource is mirrored.
   await server.get(path.replace('watch=1', 'watch=0'))
   let view: ViewDocument | undefined
   for await (const line of linesIn(server.stream(path), lineMaxBytes)) {
-    if (form === 'json') process.stdout.write(`${line}\n`)
+    if (form === 'json') stdout.write(`${line}\n`)
     const document = JSON.parse(line) as LiveDocument
     if (document.type === 'ERROR') {
       throw new CacheError('upstream_failed', document.object?.message ?? 'the live page has ended')
     }
     if (form === 'json' || document.type === 'BOOKMARK') continue
     view = view === undefined || document.type === 'PAGE' ? document : changedView(view, document)
-    redraw(view)
+    redraw(view, stdout)
   }
   if (!signal.aborted) throw new CacheError('upstream_failed', 'the server has ended the live page')
 }
@@ -160,8 +161,7 @@ type LiveDocument = ViewDocument &
   }
 
 /** On a terminal in place of the last table, elsewhere below it. */
-function redraw(view: ViewDocument): void {
-  const { stdout } = process
+function redraw(view: ViewDocument, stdout: CommandContext['stdout']): void {
   const text = tableText(view, systemClock.wallMs())
   stdout.write(stdout.isTTY ? `\u001b[H\u001b[2J${text}` : `${text}\n`)
 }

@@ -10,14 +10,12 @@ import { load } from '../../../../lib/cli/commands/command-line.ts'
 import { rbacOf } from '../../../support/http/rbac.ts'
 import { caughtUp, type Served, startServed } from '../../../support/http/served.ts'
 import { programFlags } from '../../../support/program/program-flags.ts'
+import { type Ran, runHere } from '../../../support/program/run-here.ts'
 
-interface Ran {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-}
+const run = (...args: string[]): Promise<Ran> => runHere('get', ...args)
 
-function run(...args: string[]): Promise<Ran> {
+/** The same in a process of its own. */
+function start(...args: string[]): Promise<Ran> {
   return new Promise(resolve => {
     execFile(process.execPath, [...programFlags(), '.', 'get', ...args], (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
@@ -43,7 +41,7 @@ async function put(
   await client.txn({ compares: [], success: [{ type: 'put', key, value }], failure: [] })
 }
 
-async function start(t: Test): Promise<Served & { readonly address: string }> {
+async function startFilled(t: Test): Promise<Served & { readonly address: string }> {
   const served = await startServed(t)
   const sizes = { a: 3, b: 1, c: 2 }
   for (const [name, size] of Object.entries(sizes)) await put(served, 'default', name, size)
@@ -53,7 +51,7 @@ async function start(t: Test): Promise<Served & { readonly address: string }> {
 }
 
 t.test('a table, CSV and JSON, sorted, searched and counted by the server', async t => {
-  const { address } = await start(t)
+  const { address } = await startFilled(t)
   const server = ['--server', address]
   const table = await run(
     'configmaps',
@@ -87,7 +85,7 @@ t.test('a table, CSV and JSON, sorted, searched and counted by the server', asyn
 })
 
 t.test('all rows come, page after page of one revision', async t => {
-  const served = await start(t)
+  const served = await startFilled(t)
   for (let i = 0; i < 1_001; i++) await put(served, 'many', `m-${String(i).padStart(4, '0')}`, 0)
   await caughtUp(served, 1_005)
   const { stdout } = await run(
@@ -107,9 +105,9 @@ t.test('all rows come, page after page of one revision', async t => {
 })
 
 t.test('mistakes and refusals are one line', async t => {
-  const { address } = await start(t)
+  const { address } = await startFilled(t)
   const server = ['--server', address]
-  t.match(await run('nobodies', ...server), {
+  t.match(await start('nobodies', ...server), {
     code: 2,
     stderr: 'watchglass: the server has no resource "nobodies" that can be listed\n',
   })
@@ -126,11 +124,11 @@ t.test('mistakes and refusals are one line', async t => {
     code: 2,
     stderr: /is not an http or https URL/,
   })
-  t.match(await run('cm', '--server', 'http://127.0.0.1:1'), { code: 1, stderr: /ECONNREFUSED/ })
+  t.match(await start('cm', '--server', 'http://127.0.0.1:1'), { code: 1, stderr: /ECONNREFUSED/ })
 })
 
 t.test('a live page is lines of JSON in a pipe', async t => {
-  const served = await start(t)
+  const served = await startFilled(t)
   const args = [
     ...programFlags(),
     '.',
