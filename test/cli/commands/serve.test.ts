@@ -34,7 +34,7 @@ t.test('serve says where it serves, what it holds and what to try, and ends in p
     program.introduction,
     /^Watchglass serves the Kubernetes API at http:\/\/127\.0\.0\.1:\d+$/m,
   )
-  t.match(program.introduction, /^ {2}holds {2}20 pods, /m)
+  t.match(program.introduction, /^ {2}holds {2}.*\b20 pods, /m)
   t.equal(program.introduction.match(/kubectl |curl /g)?.length, 4)
   const { port } = program
   const ready = await ask(port, { path: '/readyz?verbose' })
