@@ -61,7 +61,7 @@ export interface BaseMark {
   readonly type: typeof baseBegin | typeof baseEnd
   /** The revision that the base was read at. */
   readonly revision: Revision
-  /** Of the etcd, before the base. */
+  /** The id of the etcd's cluster, before the base. */
   readonly clusterId?: bigint | undefined
   /** Number of the lines of the base, and their CRC-32, behind it. */
   readonly lines?: number | undefined
