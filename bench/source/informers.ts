@@ -1,8 +1,8 @@
 /** A separate process with the informers of many clients: each client is a connection over HTTP/2,
  *  with an informer for each resource that begins as those of client-go do since 1.35, with a
- *  streaming list without a resourceVersion, and goes on from the last revision when its watch ends.
- *  Objects come in protobuf. Nothing of them is read but the end of the initial events, the stamps
- *  of writes, and the revision at which a watch goes on. */
+ *  streaming list without a resourceVersion, and goes on from the last revision when its watch
+ *  ends. Objects come in protobuf. Nothing of them is read but the end of the initial events, the
+ *  stamps of writes, and the revision at which a watch goes on. */
 
 import type { ClientHttp2Session } from 'node:http2'
 import { performance } from 'node:perf_hooks'
@@ -129,7 +129,8 @@ async function untilAnswered(
 }
 
 /** Follows a resource after its initial events: kube-apiserver ends a watch whose client it serves
- *  too slowly, and a reflector goes on from the last revision, or lists again if that is too old. */
+ *  too slowly, and a reflector goes on from the last revision, or lists again if that is too
+ *  old. */
 async function goOn(
   first: Informer,
   session: () => ClientHttp2Session,
