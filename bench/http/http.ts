@@ -234,7 +234,7 @@ const tails: readonly {
   readonly name: string
   readonly of: (figures: Figures) => number
   readonly limit: number
-  /** Where it differs. */
+  /** The limit of gets, if it is another one. */
   readonly limitOfGets?: number
 }[] = [
   {
