@@ -93,8 +93,10 @@ export class Authorizer implements AccessGate {
     return known?.type === 'allowed' ? this.#granted(question) : this.#decide(question)
   }
 
+  /** In front of an upstream the request passes without its certificate, and the upstream says what
+   *  it thinks of anonymous users. */
   isRefused(request: HttpRequest): boolean {
-    return this.#options.callers.isRefused(request)
+    return !this.#options.canPass && this.#options.callers.isRefused(request)
   }
 
   async #decide(question: Question): Promise<Verdict> {

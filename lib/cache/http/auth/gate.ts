@@ -26,7 +26,7 @@ interface Refused {
 export interface AccessGate extends Senders {
   /** Returns at once if the decision is known. Never fails. */
   authorize(request: HttpRequest, attributes: Attributes): Verdict | Promise<Verdict>
-  /** The sender shows a certificate that is nobody's, and no other credentials. Asked before
-   *  anything else of a request, also of one that passes. */
+  /** The sender shows a certificate that is nobody's, and no other credentials, and nobody else is
+   *  there to refuse that. Asked before anything else of a request. */
   isRefused(request: HttpRequest): boolean
 }
