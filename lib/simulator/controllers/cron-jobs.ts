@@ -27,7 +27,11 @@ export interface CronJob {
     readonly failedJobsHistoryLimit?: number
     readonly jobTemplate: { readonly metadata?: object; readonly spec: object }
   }
-  readonly status?: { readonly lastScheduleTime?: string; readonly lastSuccessfulTime?: string }
+  readonly status?: {
+    readonly lastScheduleTime?: string
+    readonly lastSuccessfulTime?: string
+    readonly active?: readonly { readonly name?: string; readonly uid?: string }[]
+  }
 }
 
 export interface CronJobParts {
@@ -47,6 +51,7 @@ export function reconcileCronJob(seen: Seen<CronJob> & CronJobParts): ReconcileR
   const isHeld = spec.concurrencyPolicy === 'Forbid' && active.length > 0
   const isMade = due !== undefined && jobs.some(({ name }) => name === nameOf(metadata, due))
   const starts = due !== undefined && !isHeld && !isMade
+  const known = object.status?.active ?? []
   const replaced = starts && spec.concurrencyPolicy === 'Replace' ? active : []
   const next = nextTime(spec.schedule, spec.timeZone ?? '', nowMs)
   const lastScheduleTime =
@@ -59,13 +64,31 @@ export function reconcileCronJob(seen: Seen<CronJob> & CronJobParts): ReconcileR
       ...(starts ? [create(object, due)] : []),
       ...outdated(spec, jobs).map(deletion),
       ...statusWrite(seen.key, object.status, {
-        active: active.filter(job => !replaced.includes(job)).map(referenceTo),
+        active: listed(jobs, known, replaced).map(referenceTo),
         lastScheduleTime,
         lastSuccessfulTime: lastSuccess(jobs) ?? object.status?.lastSuccessfulTime,
       }),
     ],
+    notes: known
+      .filter(({ uid }) => !jobs.some(job => job.uid === uid))
+      .map(({ name = '' }) => {
+        return { reason: 'MissingJob', message: `Active job went missing: ${name}` }
+      }),
     againMs: next === undefined || spec.suspend === true ? undefined : next - nowMs,
   }
+}
+
+/** The active jobs that a status lists: one that somebody deletes stays there until it is gone, and
+ *  is told as missing then; one that is replaced goes at once. */
+function listed(
+  jobs: readonly JobFact[],
+  known: readonly { readonly uid?: string }[],
+  replaced: readonly JobFact[],
+): readonly JobFact[] {
+  return jobs.filter(job => {
+    if (job.end !== undefined || replaced.includes(job)) return false
+    return !job.isDeleting || known.some(({ uid }) => uid === job.uid)
+  })
 }
 
 /** The last time that has come since the job was made last. */

@@ -43,6 +43,13 @@ export function hashOfTemplate({ spec }: Pick<Revised, 'spec'>): string {
   return nameHash(sortedText(spec.template))
 }
 
+/** The patch that leads back to a template, in the order of names in which Go writes it: clients
+ *  find the revision of an object by comparing bytes (`daemon.Match` of upstream's controller). */
+function patchTo(template: PodTemplate): object {
+  const patch = { spec: { template: { ...template, $patch: 'replace' } } }
+  return JSON.parse(sortedText(patch)) as object
+}
+
 /** The revision of now is made, or is the newest again; the oldest of those that no pod has are
  *  forgotten. */
 export function revisionWrites(
@@ -66,7 +73,7 @@ export function revisionWrites(
         ...(metadata.annotations === undefined ? {} : { annotations: metadata.annotations }),
         ownerReferences: [controllerReference(owner)],
       },
-      data: { spec: { template: { ...spec.template, $patch: 'replace' } } },
+      data: patchTo(spec.template),
       revision: newest + 1,
     }
     return [{ type: 'create', group: 'apps', resource: 'controllerrevisions', namespace, object }]
