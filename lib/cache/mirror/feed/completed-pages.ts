@@ -23,9 +23,9 @@ import { readPages } from './pages.ts'
 
 /** Values of the newest keys that are compared: see putsMax of landmarks.ts. */
 const comparedMax = 8
-/** Known keys between two missing ones that are read with them: a question costs etcd as much as
- *  some values. */
-const bridgedMax = 4
+/** Known keys between two missing ones that are read with them: a question costs both sides as much
+ *  of the processor as some forty values of 2.5 KB (bench/tiers, November 2026). */
+const bridgedMax = 32
 /** Runs of missing keys that are read at the same time. */
 const readsAtOnce = 8
 const clockCheckEntries = 256
