@@ -143,7 +143,7 @@ async function applyAll(t: Test, objects: readonly Applied[]): Promise<void> {
       headers: { 'content-type': 'application/apply-patch+yaml' },
       body: JSON.stringify(object),
     })
-    t.equal(answer.status, 201, `${kind} ${metadata.name}: ${answer.body}`)
+    t.equal(answer.status, 201, `${kind} ${metadata.name}: ${answer.body.toString()}`)
     t.equal(answer.headers['warning'], undefined)
   }
 }
