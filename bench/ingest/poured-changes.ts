@@ -62,8 +62,9 @@ interface State {
   version: number
 }
 
-/** All objects are made; then one of ten changes deletes or makes again, the others update. */
+/** All objects are made; then some changes delete or make again, the others update. */
 export class ChangeMaker {
+  readonly #deleteShare: number
   readonly #objects: readonly PouredObject[]
   readonly #states: State[]
   readonly #random = createRandom(1)
@@ -73,9 +74,16 @@ export class ChangeMaker {
 
   constructor(
     objects: readonly PouredObject[],
-    revision: number,
-    header: (revision: number) => HeaderMessage,
+    {
+      revision,
+      deleteShare,
+      header,
+    }: Pick<ChangeMaker, 'revision'> & {
+      readonly deleteShare: number
+      readonly header: (revision: number) => HeaderMessage
+    },
   ) {
+    this.#deleteShare = deleteShare
     this.#objects = objects
     this.#states = objects.map(() => ({ createRevision: 0, version: 0 }))
     this.#header = header
@@ -85,7 +93,8 @@ export class ChangeMaker {
   next(watchId: bigint): PouredChange {
     const isNew = this.#made < this.#objects.length
     const number = isNew ? this.#made++ : Math.floor(this.#random.next() * this.#objects.length)
-    const isDelete = !isNew && this.#states[number]!.version > 0 && this.#random.next() < 0.05
+    const isDelete =
+      !isNew && this.#states[number]!.version > 0 && this.#random.next() < this.#deleteShare
     return this.#change(number, watchId, isDelete)
   }
 

@@ -1,6 +1,6 @@
 /** A process of its own that is an etcd as far as a mirror asks: its keyspaces are empty at first,
  *  and it pours changes that were encoded before, as fast as they are taken or at a rate:
- *  `source.js KIND OBJECTS NODES`. */
+ *  `source.js KIND OBJECTS NODES DELETESHARE`. */
 
 import { setImmediate } from 'node:timers/promises'
 import {
@@ -20,11 +20,15 @@ import type { PourOrder, PourReport, PrepareOrder } from './orders.ts'
 import { ChangeMaker, type PouredChange, type PouredKind, pouredObjects } from './poured-changes.ts'
 
 const kind = process.argv[2] as PouredKind
-const [objects = 0, nodes = 0] = process.argv.slice(3).map(Number)
+const [objects = 0, nodes = 0, deleteShare = 0] = process.argv.slice(3).map(Number)
 
 let revision = 1
 // They are made before anybody asks: a mirror notices an etcd that does not answer for a second.
-const maker = new ChangeMaker(pouredObjects(kind, objects, nodes), revision, headerAt)
+const maker = new ChangeMaker(pouredObjects(kind, objects, nodes), {
+  revision,
+  deleteShare,
+  header: headerAt,
+})
 
 function headerAt(at: number): HeaderMessage {
   return { clusterId: 1n, memberId: 1n, revision: at, raftTerm: 2n }
