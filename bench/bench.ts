@@ -46,6 +46,11 @@ export interface Floor {
   readonly unit: string
 }
 
+/** A figure that may be no more than that. */
+export function atMost(name: string, value: number, limit: number, unit: string): Floor {
+  return { name, value, bound: 'at most', limit, unit }
+}
+
 export function isMet(floor: Floor): boolean {
   return floor.bound === 'at least' ? floor.value >= floor.limit : floor.value <= floor.limit
 }

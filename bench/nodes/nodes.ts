@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { ReviewCounter } from '../auth/review-server.ts'
 import {
+  atMost,
   type Bench,
   type BenchOptions,
   type BenchResult,
@@ -381,13 +382,6 @@ function floorsOf(scale: Scale, watches: number, { memory, phases }: Figures): F
   const rest = phases.find(({ name }) => name === atRest)!
   const busy = phases.find(({ name }) => name === podsName(scale))!
   const watchBytes = bytesOfEach('heapBytes', memory.slice(1), watches - scale.nodes)
-  const floor = (name: string, value: number, limit: number, unit: string): Floor => ({
-    name,
-    value,
-    bound: 'at most',
-    limit,
-    unit,
-  })
   return [
     {
       name: 'delivered',
@@ -396,10 +390,10 @@ function floorsOf(scale: Scale, watches: number, { memory, phases }: Figures): F
       limit: 1,
       unit: 'of all',
     },
-    floor('watches refused or ended', ended, 0, 'watches'),
-    floor('p99 of deliveries', busy.delivered.pods.lagP99Ms, limits.podLagP99Ms, 'ms'),
-    floor('p99 of consistent gets beside them', busy.gets.p99Ms, limits.getP99Ms, 'ms'),
-    floor('processor at rest', rest.cpuSeconds / rest.seconds, limits.restShare, 'processors'),
-    floor('heap of a watch', watchBytes / 1024, limits.watchKib, 'KiB'),
+    atMost('watches refused or ended', ended, 0, 'watches'),
+    atMost('p99 of deliveries', busy.delivered.pods.lagP99Ms, limits.podLagP99Ms, 'ms'),
+    atMost('p99 of consistent gets beside them', busy.gets.p99Ms, limits.getP99Ms, 'ms'),
+    atMost('processor at rest', rest.cpuSeconds / rest.seconds, limits.restShare, 'processors'),
+    atMost('heap of a watch', watchBytes / 1024, limits.watchKib, 'KiB'),
   ]
 }

@@ -20,7 +20,13 @@ import { fileURLToPath } from 'node:url'
 import { fork } from 'node:child_process'
 import { ask } from '../../test/support/http/served.ts'
 import { freePort } from '../../test/support/program/ports.ts'
-import type { Bench, BenchOptions, BenchResult, BenchTable, Floor } from '../bench.ts'
+import {
+  atMost,
+  type Bench,
+  type BenchOptions,
+  type BenchResult,
+  type BenchTable,
+} from '../bench.ts'
 import { Program } from '../list/processes.ts'
 import { ProcessUsage } from '../proxy/process-usage.ts'
 import { Child } from '../watch/child.ts'
@@ -305,20 +311,9 @@ function resultOf(measured: SourceMeasured): BenchResult {
     ['bytes', ratioOf(({ bytes }) => bytes)],
     ["processor's time", ratioOf(cost => netSeconds(cost, alone))],
   ] as const
-  const ratioFloors = ratios.map(([name, value]): Floor => ({
-    name: `${name} of the upstream, through us / direct`,
-    value,
-    bound: 'at most',
-    limit: 0.1,
-    unit: 'x',
-  }))
-  const atMost = (name: string, value: number, limit: number): Floor => ({
-    name,
-    value,
-    bound: 'at most',
-    limit,
-    unit: 'ms',
-  })
+  const ratioFloors = ratios.map(([name, value]) =>
+    atMost(`${name} of the upstream, through us / direct`, value, 0.1, 'x'),
+  )
   const hash = createHash('sha256').update(String(waits.objects >= scale.pods))
   return {
     tables: [
@@ -329,9 +324,9 @@ function resultOf(measured: SourceMeasured): BenchResult {
     ],
     floors: [
       ...ratioFloors,
-      atMost('lag of events (p99) above direct', ours.lags.p99Ms - direct.lags.p99Ms, 50),
-      atMost('longest wait of a list where nobody asked lately', waits.rare.maxMs, 1200),
-      atMost('mean wait of a list while others ask', waits.often.meanMs, 600),
+      atMost('lag of events (p99) above direct', ours.lags.p99Ms - direct.lags.p99Ms, 50, 'ms'),
+      atMost('longest wait of a list where nobody asked lately', waits.rare.maxMs, 1200, 'ms'),
+      atMost('mean wait of a list while others ask', waits.often.meanMs, 600, 'ms'),
     ],
     resultHash: hash.digest('hex').slice(0, 16),
   }

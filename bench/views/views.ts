@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import {
+  atMost,
   type Bench,
   type BenchOptions,
   type BenchResult,
@@ -225,13 +226,6 @@ async function digestOf(program: Program): Promise<string> {
 }
 
 function floorsOf(get: Timed, asked: readonly Timed[], share: number): Floor[] {
-  const atMost = (name: string, value: number, limit: number, unit: string): Floor => ({
-    name,
-    value,
-    bound: 'at most',
-    limit,
-    unit,
-  })
   const pages = questions.flatMap(({ isPage }, i) => (isPage ? [asked[i]!] : []))
   return [
     ...pages.map(page =>

@@ -65,16 +65,6 @@ export interface WatchingClient {
   readonly behind: number
 }
 
-function joined(
-  hub: Hub,
-  connection: RegisteredWatch,
-  { audience, position, sink = connection }: Following,
-): FollowedWatcher {
-  if (typeof audience === 'function') return audience(hub)
-  const watcher = hub.add(audience, position, sink)
-  return { watcher, release: () => hub.delete(watcher) }
-}
-
 type Counted = { -readonly [Name in keyof WatchingClient]: WatchingClient[Name] }
 
 const visitedMax = 20_000
@@ -338,4 +328,15 @@ export class OpenWatches {
     const frame = framing.bookmark(proven, false)
     if (!(frame instanceof NotExact)) connection.write(frame)
   }
+}
+
+/** The watcher of a new watch: one of its own in an audience, or the one that it shares. */
+function joined(
+  hub: Hub,
+  connection: RegisteredWatch,
+  { audience, position, sink = connection }: Following,
+): FollowedWatcher {
+  if (typeof audience === 'function') return audience(hub)
+  const watcher = hub.add(audience, position, sink)
+  return { watcher, release: () => hub.delete(watcher) }
 }
