@@ -202,9 +202,9 @@ class ModelRun {
         view.close()
         continue
       }
-      if (document === undefined && view.dueAtMs <= this.#world.wallMs + 1_000) {
-        // Counts that were not told yet, which come within a second.
-        this.#world.wallMs += 1_000
+      if (document === undefined && view.dueAtMs <= this.#world.wallMs + 2_000) {
+        // Counts that were not told yet, which come within two seconds.
+        this.#world.wallMs += 2_000
         document = allSteps(view.next(this.#world.wallMs))
       }
       open.push(watched)

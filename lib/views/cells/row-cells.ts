@@ -5,8 +5,8 @@ import type { NotExact } from '@watchglass/base'
 import type { Cell, ObjectEncoder } from '@watchglass/codec'
 import type { KeyValue } from '@watchglass/store'
 
-/** Entries whose cells are kept: the changes of a tenth of a second, before and after. */
-const keptMax = 512
+/** Entries whose cells are kept: the changes of a round of live pages, before and after. */
+const keptMax = 2_048
 
 type ReadCells = readonly Cell[] | NotExact
 

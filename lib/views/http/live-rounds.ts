@@ -1,12 +1,12 @@
 /** The live pages of one range of keys, told of changes in rounds: one watcher of the hub hears for
- *  all of them that something has changed, and at most each 250 ms each page says what it has to
- *  tell. A page that nothing concerns costs a few comparisons in a round, and nothing in between:
- *  to tell each of 200 pages of each of 500 changes a second took longer than to show what had
- *  changed (bench/views, November 2026).
+ *  all of them that something has changed, and at most each half second each page says what it has
+ *  to tell. A page that nothing concerns costs a few comparisons in a round, and nothing in
+ *  between: to tell each of 200 pages of each of 500 changes a second took longer than to show what
+ *  had changed (bench/views, November 2026).
  *
  *  ```
  *           a change, or a page that is due,
- *           250 ms after the last round began
+ *           500 ms after the last round began
  *    rest ──────────────────────────────────▶ round: each page in turn, in slices
  *         ◀──────────────────────────────────
  *  ``` */
@@ -25,7 +25,7 @@ import type { AudienceSpec, Event, Hub, Watcher } from '@watchglass/store'
 /** The least time between two rounds. A person does not follow rows that change more often: `top`
  *  and consoles redraw every second or less, and half of the documents of a page are a record of
  *  TLS and a call of the system, whatever is in them. */
-export const roundMs = 250
+export const roundMs = 500
 
 /** A page, as rounds know it. */
 export interface LiveListener {

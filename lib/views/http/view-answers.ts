@@ -40,7 +40,8 @@ import {
   watchExpired,
 } from '@watchglass/kube'
 import { type Hub, type Keyspace, type SegmentCache, Snapshot } from '@watchglass/store'
-import { parseView, type ViewQuestion } from '../question/parse-view.ts'
+import type { ViewQuestion } from '../question/parse-view.ts'
+import { RecentQuestions } from '../question/recent-questions.ts'
 import type { ViewPieces } from '../documents/view-document.ts'
 import { type LiveSource, Views } from '../views.ts'
 import { acceptedCarriage } from './accepted-carriage.ts'
@@ -74,6 +75,7 @@ interface KnownView {
 export class ViewAnswers implements AnswerViews, Droppable {
   readonly #options: ViewAnswersOptions
   readonly #views: Views
+  readonly #questions = new RecentQuestions()
   readonly #rounds = new Map<string, LiveRounds>()
   readonly #cancel: CancelTimer
 
@@ -123,7 +125,7 @@ export class ViewAnswers implements AnswerViews, Droppable {
       handshake === undefined ? acceptedCarriage(context, view.isLive) : 'messages'
     const encoder = state.encoderOf(route.resource)
     if (encoder instanceof NotExact) throw notExactly(route.resource, encoder)
-    const question = parseView(route, view.query, encoder)
+    const question = this.#questions.of(view, route, encoder)
     context.facts = {
       ...context.facts,
       verb: view.isLive ? 'watch' : 'list',

@@ -40,7 +40,7 @@ interface ShownRow {
 
 /** Counts that have changed alone are told so often: each object that comes or goes anywhere
  *  changes them. */
-const countsEveryMs = 1_000
+const countsEveryMs = 2_000
 
 export class LivePage implements LiveView, ChangedPage {
   readonly #parts: LivePageParts

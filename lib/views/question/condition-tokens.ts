@@ -8,7 +8,7 @@ export interface ConditionToken {
 }
 
 const token =
-  /\s*(?:(?<sign>&&|\|\||==|!=|<=|>=|[=<>~!(),])|(?<quoted>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|(?<word>[^\s=<>~!(),"'&|]+)|(?<wrong>.))/suy
+  /\s*(?:(?<sign>&&|\|\||==|!=|<=|>=|[=<>~!(),])|(?<quoted>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|(?<word>[^\s=<>~!(),"'&|]+)|(?<wrong>\S))/suy
 
 /** All tokens, of which the last is `end`; or where a quoted text begins that does not end. A
  *  single `&` or `|` is a sign that nothing expects. */

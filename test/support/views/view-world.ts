@@ -33,12 +33,22 @@ export const makeReader: MakeReader = (_, fields, needsLabels) => {
   readers.set(name, reader)
   return reader
 }
-export const encoder: ObjectEncoder = new ObjectEncoder({ ...resource, schema }, undefined)
+export const encoder: ObjectEncoder = otherEncoder()
+
+/** An encoder of pods as a resource that was defined again has one. */
+export function otherEncoder(): ObjectEncoder {
+  return new ObjectEncoder({ ...resource, schema }, undefined)
+}
 
 /** The question of a query about pods. */
 export function questionOf(query: Readonly<Record<string, string>>, namespace = ''): ViewQuestion {
   const text = new URLSearchParams(query).toString()
-  const route: ResourceRoute = {
+  return parseView(routeOfPods(namespace), parseQuery(text), encoder)
+}
+
+/** The route of a list of pods. */
+export function routeOfPods(namespace = ''): ResourceRoute {
+  return {
     type: 'resource',
     schema,
     resource,
@@ -47,7 +57,6 @@ export function questionOf(query: Readonly<Record<string, string>>, namespace = 
     name: '',
     subresource: '',
   }
-  return parseView(route, parseQuery(text), encoder)
 }
 
 /** A pod of namespace `one`, to put. */

@@ -88,3 +88,7 @@ t.test('a question says how fresh its contents are to be', async t => {
   t.same(questionOf({ revision: '0' }).plan.freshness, { type: 'any' })
   t.same(questionOf({ revision: '7' }).plan.freshness, { type: 'exact', revision: 7 })
 })
+
+t.test('blanks around a condition are no part of it', async t => {
+  t.same(questionOf({ where: ' restarts > 5 \n' }).where, questionOf({ where: 'restarts>5' }).where)
+})

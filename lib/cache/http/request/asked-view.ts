@@ -25,7 +25,10 @@ const belowViews = /^(?:https?:\/\/[^/?]*)?\/views\//
 /** Undefined for any other request, and where `parseTarget` is. */
 export function askedView(target: string): AskedView | undefined {
   if (!belowViews.test(target)) return undefined
-  const parsed = parseTarget(target)
+  // Questions are kept. V8 has a part of a text keep the whole of it, which may be a request with
+  // its token.
+  const own = Buffer.from(target, 'latin1').toString('latin1')
+  const parsed = parseTarget(own === target ? own : target)
   if (parsed === undefined) return undefined
   const { raw, query } = parsed
   const mark = raw.indexOf('?')
