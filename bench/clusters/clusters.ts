@@ -22,8 +22,8 @@ import {
 import { Http1Client } from '../list/http1-client.ts'
 import { Program } from '../list/processes.ts'
 import { memoryOf } from '../million/subject.ts'
-import { ProcessUsage } from '../proxy/process-usage.ts'
 import { fillClusters, nameOf, readAtLast, startOwnEtcd, startRealEtcd } from './etcds.ts'
+import { loadOf } from './load.ts'
 
 export const clustersBench: Bench = {
   name: 'clusters',
@@ -217,13 +217,6 @@ async function without(file: string): Promise<string> {
   const path = `${file}.empty`
   await writeFile(path, 'clusters: []\n')
   return path
-}
-
-async function loadOf({ process: { pid } }: Program, ms: number): Promise<number> {
-  const usage = new ProcessUsage({ pid }, 0)
-  const before = await usage.cpuSeconds()
-  await sleep(ms)
-  return ((await usage.cpuSeconds()) - before) / (ms / 1000)
 }
 
 async function read(client: Http1Client, path: string): Promise<number> {

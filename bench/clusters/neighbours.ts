@@ -6,7 +6,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createHash } from 'node:crypto'
-import { tmpdir } from 'node:os'
+import { constants, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -15,6 +15,7 @@ import { type Bench, type BenchOptions, type BenchResult, median, percentile } f
 import { Http1Client } from '../list/http1-client.ts'
 import { Program } from '../list/processes.ts'
 import { fillClusters, nameOf, readAtLast, startOwnEtcd } from './etcds.ts'
+import { loadOf } from './load.ts'
 
 export const neighboursBench: Bench = {
   name: 'neighbours',
@@ -35,6 +36,10 @@ const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
   small: { clusters: 3, objects: 5, pods: 50, gets: 20, rounds: 1 },
   full: { clusters: 499, objects: 200, pods: 100_000, gets: 2_000, rounds: 3 },
 }
+
+/** Mirrors of all clusters that are awake, and that nobody asks, take less. */
+const restLoad = 0.5
+const restMs = 500
 
 /** A get, and a moment for others: readers of others do not wait for each other. */
 const pauseMs = 2
@@ -102,6 +107,7 @@ class HeavyEtcd {
       `--generate=pods=${this.#pods}`,
       `--seed=${this.#seed}`,
     ])
+    elsewhere(this.#process)
   }
 
   async restore(): Promise<void> {
@@ -135,13 +141,13 @@ async function measure(
   for (let round = 0; round < plan.rounds; round++) {
     for (const [disturbance, { calm, disturbed }] of times) {
       progress(`${disturbance}, ${round + 1} of ${plan.rounds}`)
+      // What another disturbance has left to do is no part of the next calm.
+      while ((await loadOf(fleet, restMs)) > restLoad);
       calm.push(...(await getsOf(plan, client)))
       const end = await disturb(disturbance, fleet.port, heavy)
       disturbed.push(...(await getsOf(plan, client)))
       await end()
-      // What it has left to do is no part of the next calm.
       await readAtLast(client, '/clusters/heavy/api/v1/pods?limit=1')
-      await sleep(1_000)
     }
   }
   client.close()
@@ -163,6 +169,12 @@ async function getsOf({ gets, clusters, objects }: Size, client: Http1Client): P
   return times
 }
 
+/** Leaves the processor to the fleet and to those who are measured: whoever disturbs them has a
+ *  machine of their own. */
+function elsewhere({ pid }: ChildProcess): void {
+  if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_LOW)
+}
+
 /** Begins it; answers how it ends. Those who attack and list have a process of their own. */
 async function disturb(
   disturbance: Disturbance,
@@ -177,6 +189,7 @@ async function disturb(
     disturbance,
     String(port),
   ])
+  elsewhere(child)
   await once(child, 'message')
   return async () => {
     const exited = once(child, 'exit')

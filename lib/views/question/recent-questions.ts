@@ -11,7 +11,7 @@ const keptMax = 500
 const keptLineMaxLength = 1024
 
 interface KnownQuestion {
-  /** What it was understood with. Both differ once a resource has another definition. */
+  /** Another one once the resource has another definition, as is the encoder. */
   readonly resource: ResourceRoute['resource']
   readonly encoder: ObjectEncoder
   readonly question: ViewQuestion
