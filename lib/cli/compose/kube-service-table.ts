@@ -472,7 +472,7 @@ export const kubeServiceTable: PartTable<KubeServiceParts, ServiceOptions> = {
       'faults',
       'workers',
     ],
-    make: (parts, { attached }) => createPage(parts, attached),
+    make: (parts, options) => createPage(parts, options),
   }),
   shown: part({
     needs: [

@@ -14,7 +14,7 @@ import {
 } from '@watchglass/cache'
 import { keyspaceNames } from '@watchglass/kube'
 import type { KubeServiceParts } from './kube-service-parts.ts'
-import type { AttachedOptions } from './service-options.ts'
+import type { ServiceOptions } from './service-options.ts'
 
 /** The parts whose counts the plots show. */
 type LookedAt = Pick<KubeServiceParts, 'metrics' | 'watches' | 'mirrors' | 'workers'>
@@ -43,8 +43,9 @@ export function createRecent({
 
 export function createPage(
   parts: PageParts,
-  { copies, workers }: AttachedOptions = {},
+  { attached, cluster }: Pick<ServiceOptions, 'attached' | 'cluster'>,
 ): PageSource {
+  const { copies, workers } = attached ?? {}
   const { clock, health, registry, watches, upstreamProxy, recent } = parts
   const ofProcess = async (): Promise<Traffic> => ({
     recent: recentFigures(recent),
@@ -57,6 +58,7 @@ export function createPage(
   parts.workers?.onTraffic(ofProcess)
   return {
     version,
+    cluster: cluster?.name,
     nowMs: () => clock.wallMs(),
     startedMs: clock.wallMs(),
     metrics: () => parts.allMetrics.text(),

@@ -7,6 +7,8 @@ import { style } from './style.ts'
 
 export interface PageFrame {
   readonly version: string
+  /** The cluster that it is about, of several below one address. */
+  readonly cluster?: string | undefined
   /** The parts by which the page chooses its script. */
   readonly shows: Shows
   /** Ids of the parts that the head links to, and their titles. */
@@ -15,13 +17,14 @@ export interface PageFrame {
 }
 
 /** The whole document. */
-export function framed(parts: HtmlValue, { version, shows, links, footer }: PageFrame): string {
+export function framed(parts: HtmlValue, page: PageFrame): string {
+  const { version, cluster, shows, links, footer } = page
   const document = html`<html lang="en">
     <head>
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <meta name="color-scheme" content="light dark" />
-      <title>Watchglass</title>
+      <title>${cluster === undefined ? '' : `${cluster} · `}Watchglass</title>
       <link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon)}" />
       ${new Html(`<style>${style}</style>`)}
     </head>
@@ -31,6 +34,7 @@ export function framed(parts: HtmlValue, { version, shows, links, footer }: Page
         ${logo}
         <h1>Watchglass</h1>
         <p class="soft">${version}</p>
+        ${cluster === undefined ? undefined : clusterName(cluster)}
         ${shows === 'objects' ? undefined : liveAndLinks(links)}
       </header>
       <main id="main">${parts}</main>
@@ -39,6 +43,11 @@ export function framed(parts: HtmlValue, { version, shows, links, footer }: Page
     </body>
   </html>`
   return `<!doctype html>\n${document.text}\n`
+}
+
+/** Below `clusters/NAME/` of the address that lists all. */
+function clusterName(name: string): Html {
+  return html`<p id="cluster">Cluster <b>${name}</b>, of <a href="../../">all clusters</a></p>`
 }
 
 function liveAndLinks(links: PageFrame['links']): Html {

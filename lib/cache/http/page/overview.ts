@@ -48,8 +48,15 @@ export function keyFigures(
         : card('Open watches', figures.show('watchglass_watches'), html`${lagging} behind`)
     }
     ${card('Lag behind etcd', seconds(worstLag), 'of the kind furthest behind')}
-    ${card('Memory', figures.show('process_resident_memory_bytes', { as: bytes }), 'of the process')}
+    ${memoryCard(figures)}
   </ul>`
+}
+
+/** The process's; what one of several clusters in it takes is on the page of all of them. */
+function memoryCard(figures: Figures): Html | undefined {
+  const name = 'process_resident_memory_bytes'
+  if (!figures.has(name)) return undefined
+  return card('Memory', figures.show(name, { as: bytes }), 'of the process')
 }
 
 function card(title: string, value: HtmlValue, note: HtmlValue): Html {

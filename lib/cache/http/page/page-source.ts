@@ -8,6 +8,8 @@ import type { WatchingClient } from '../watch/open-watches.ts'
 
 export interface PageSource {
   readonly version: string
+  /** The cluster that it is of those in one process; undefined: it is the only one. */
+  readonly cluster?: string | undefined
   /** The wall clock. */
   readonly nowMs: () => number
   readonly startedMs: number

@@ -17,6 +17,7 @@ export async function renderPage(source: PageSource, shows: Shows): Promise<stri
   const figures = shows === 'objects' ? undefined : await renderFigures(source, shows)
   return framed([figures, objects(shows), withoutObjects(shows, source)], {
     version: source.version,
+    cluster: source.cluster,
     shows,
     links: [...(shows === 'figures' ? [] : [objectsLink]), ...linksToFigures(source)],
     footer: footers[shows],

@@ -21,11 +21,10 @@ export function memory(figures: Figures): Html {
     ['Encoded segments', 'watchglass_segments_bytes', 'objects as they were last sent'],
     ['Encoded events', 'watchglass_watch_frame_bytes', 'for watches that come next'],
   ]
-  const rows: (readonly HtmlValue[])[] = uses.map(([title, name, note]) => [
-    title,
-    figures.show(name, { as: bytes }),
-    note,
-  ])
+  // One of several clusters in a process has no figures of the process.
+  const rows: (readonly HtmlValue[])[] = uses
+    .filter(([, name]) => figures.has(name))
+    .map(([title, name, note]) => [title, figures.show(name, { as: bytes }), note])
   return section(
     { id: 'memory', title: 'Memory' },
     budgetBar(figures),
@@ -82,13 +81,11 @@ export function processSection(
       caption: 'The process',
       columns: [{ title: 'What' }, { title: 'Value', isFigure: true }],
       rows: [
-        ['Version', `${version}, on Node ${node}`],
+        ['Version', node === '' ? version : `${version}, on Node ${node}`],
         ['Version of Kubernetes', versions().join(', ') || 'not known yet'],
         ['Running for', seconds((nowMs() - startedMs) / 1000)],
         ['Threads that serve clients', String(threads)],
-        ['Processor time', figures.show('process_cpu_seconds_total', { as: seconds })],
-        ['Event loop late, p99', figures.show('nodejs_eventloop_lag_p99_seconds', { as: seconds })],
-        ['Open files', figures.show('process_open_fds')],
+        ...ofWholeProcess(figures),
         ['Requests under way', figures.show('watchglass_requests_in_flight')],
         ['Reads that wait for the mirror', figures.show('watchglass_mirror_waiting_reads')],
         ['Events of etcd out of order', figures.show('watchglass_mirror_violations_total')],
@@ -101,6 +98,15 @@ export function processSection(
       ],
     }),
   )
+}
+
+function ofWholeProcess(figures: Figures): HtmlValue[][] {
+  if (!figures.has('process_cpu_seconds_total')) return []
+  return [
+    ['Processor time', figures.show('process_cpu_seconds_total', { as: seconds })],
+    ['Event loop late, p99', figures.show('nodejs_eventloop_lag_p99_seconds', { as: seconds })],
+    ['Open files', figures.show('process_open_fds')],
+  ]
 }
 
 const soonSeconds = 7 * 86_400

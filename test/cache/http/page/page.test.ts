@@ -76,6 +76,7 @@ t.test('names from strangers stay text', async t => {
   const hostile = '</script><script>alert(1)</script>'
   const source: PageSource = {
     version: '1',
+    cluster: hostile,
     nowMs: () => 1000,
     startedMs: 0,
     metrics: async () =>
@@ -138,6 +139,8 @@ t.test('names from strangers stay text', async t => {
       'where the time of a slow one went',
     )
     t.ok(page.split('&lt;/script&gt;&lt;script&gt;alert(1)').length > 10)
+    t.match(page, /Cluster <b>&lt;.*>, of <a href="..\/..\/">all clusters</, 'the way back')
+    t.notMatch(page, /of the process<|Open files/, 'one cluster has no figures of the process')
   }
 })
 
