@@ -211,14 +211,15 @@ interface PhaseReport {
 }
 
 async function measurePhase(cluster: Cluster, phase: Phase): Promise<PhaseReport> {
-  const { churn, warmMs } = phase
+  const { name, churn, warmMs } = phase
   if (warmMs > 0) await deliverAll(cluster, { ...phase, churn: { ...churn, ms: warmMs } })
-  const getting = new Gets(cluster.program.port)
+  // Rest is what watches cost by themselves.
+  const getting = new Gets(cluster.program.port, name === atRest ? 0 : getters)
   const startMs = performance.now()
   const cpuSeconds = await cluster.usage.cpuSeconds()
   const delivered = await deliverAll(cluster, phase)
   return {
-    name: phase.name,
+    name,
     ...delivered,
     seconds: (performance.now() - startMs) / 1000,
     cpuSeconds: (await cluster.usage.cpuSeconds()) - cpuSeconds,
@@ -248,8 +249,8 @@ class Gets {
   readonly #loops: Promise<unknown>
   #isOver = false
 
-  constructor(port: number) {
-    this.#loops = Promise.all(Array.from({ length: getters }, () => this.#loop(port)))
+  constructor(port: number, count: number) {
+    this.#loops = Promise.all(Array.from({ length: count }, () => this.#loop(port)))
   }
 
   async #loop(port: number): Promise<void> {
@@ -273,6 +274,7 @@ class Gets {
   async end(): Promise<PhaseReport['gets']> {
     this.#isOver = true
     await this.#loops
+    if (this.#tookMs.length === 0) return { p50Ms: 0, p99Ms: 0 }
     const [p50Ms, p99Ms] = [percentile(this.#tookMs, 0.5), percentile(this.#tookMs, 0.99)]
     return { p50Ms, p99Ms }
   }
