@@ -258,7 +258,7 @@ function isGet(name: string): boolean {
 
 function rateFloorOf(name: string): number {
   if (isGet(name)) return rateFloors.ofGets
-  return name.endsWith('Table') ? rateFloors.ofTables : rateFloors.ofOthers
+  return name.includes('Table') ? rateFloors.ofTables : rateFloors.ofOthers
 }
 
 function floorsOf({ name, shape, figures }: Row): Floor[] {
