@@ -71,6 +71,7 @@ export { sortedIfShort, sortedInSteps } from './sorted.ts'
 export { equalBytes, isAsciiText, latin1FromBytes, textFromBytes } from './text.ts'
 export { Alarm, IdleTimer, repeat, Rounds, withTimeLimit } from './timers.ts'
 export type { RequestTrace, Stage, TracedHeaders, Tracer } from './tracer.ts'
+export { trusting } from './trust.ts'
 export {
   isObject,
   listOf,

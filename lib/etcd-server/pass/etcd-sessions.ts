@@ -4,7 +4,7 @@
 
 import * as http2 from 'node:http2'
 import type { SecureContextOptions } from 'node:tls'
-import { CacheError, type CancelTimer, type Clock } from '@watchglass/base'
+import { CacheError, type CancelTimer, type Clock, trusting } from '@watchglass/base'
 import { parseEndpoint, type Tls } from '@watchglass/etcd'
 
 export interface EtcdSessionsOptions {
@@ -162,7 +162,7 @@ class Member {
 
 function contextOf({ ca, cert, key }: Tls = {}): SecureContextOptions {
   return {
-    ...(ca === undefined ? {} : { ca }),
+    ...trusting(ca),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
   }

@@ -1,7 +1,7 @@
 /** The members of an etcd cluster as they were given to us, and which of them to try first. */
 
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { CacheError } from '@watchglass/base'
+import { CacheError, trusting } from '@watchglass/base'
 import { Channel } from './channel.ts'
 
 /** The contents of PEM files. Without `ca`, the certificate authorities that Node knows are
@@ -170,5 +170,5 @@ function secureContextOf({ ca, cert, key }: Tls = {}): SecureContext {
   if ((cert === undefined) !== (key === undefined)) {
     throw new CacheError('invalid_request', 'a client certificate for etcd needs its key')
   }
-  return createSecureContext({ ca, cert, key })
+  return createSecureContext({ ...trusting(ca), cert, key })
 }

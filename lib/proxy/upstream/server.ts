@@ -9,7 +9,7 @@
 
 import { createRequire } from 'node:module'
 import type * as Undici from 'undici'
-import { Bag } from '@watchglass/base'
+import { Bag, trusting } from '@watchglass/base'
 import { ConnectionPool } from './connection-pool.ts'
 import { connectThrough, type ForwardProxyAddress } from './connect-through.ts'
 import type { UpstreamIdentity } from '@watchglass/cache'
@@ -213,7 +213,7 @@ export class UpstreamServer {
     const { ca, own, frontProxy, serverName, isUnverified = false } = this.#tls
     const certificate = as === 'ourselves' ? own : as === 'front-proxy' ? frontProxy : undefined
     return {
-      ...(ca === undefined ? {} : { ca }),
+      ...trusting(ca),
       ...(serverName === undefined ? {} : { servername: serverName }),
       ...(isUnverified ? { rejectUnauthorized: false } : {}),
       ...certificate,

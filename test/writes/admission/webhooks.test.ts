@@ -18,6 +18,8 @@ import {
 interface Webhooks {
   readonly port: number
   readonly ca: string
+  /** The certificate of the webhooks themselves. */
+  readonly own: string
   readonly asked: string[]
 }
 
@@ -26,7 +28,8 @@ async function startWebhooks(t: Test): Promise<Webhooks> {
   const authority = createAuthority(systemClock.wallMs())
   const asked: string[] = []
   const names = ['127.0.0.1', 'hook.tools.svc']
-  const server = createServer(authority.issue(names), (request, response) => {
+  const issued = authority.issue(names)
+  const server = createServer(issued, (request, response) => {
     const path = (request.url ?? '').replace(/\?.*/, '')
     asked.push(path)
     const pieces: Buffer[] = []
@@ -49,7 +52,8 @@ async function startWebhooks(t: Test): Promise<Webhooks> {
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  return { port, ca: Buffer.from(authority.cert).toString('base64'), asked }
+  const encoded = (pem: string | Buffer): string => Buffer.from(pem).toString('base64')
+  return { port, ca: encoded(authority.cert), own: encoded(issued.cert), asked }
 }
 
 function send(served: Served, method: string, path: string, body: object): Promise<HttpAnswer> {
@@ -118,6 +122,21 @@ t.test('a webhook that hangs holds up its own write, and no other one', async t 
   t.equal(other.headers.warning, '299 - "from /allow"')
   client.abort()
   await t.rejects(held)
+})
+
+t.test('the own certificate of a webhook is trusted, as envtest gives it', async t => {
+  const { port, own, asked } = await startWebhooks(t)
+  const another = await startWebhooks(t)
+  const served = await started(t, { services: new Map(), hosts: undefined })
+  await hook(served, 'configmaps', { url: `https://127.0.0.1:${port}//x/../allow/`, caBundle: own })
+  const taken = await send(served, 'POST', configMaps, { metadata: { name: 'a' } })
+  t.equal(taken.status, 201, taken.body.toString())
+  t.strictSame(asked, ['/allow'], 'and its path is joined')
+  const url = `https://127.0.0.1:${port}/allow`
+  await hook(served, 'secrets', { url, caBundle: another.own })
+  const refused = await send(served, 'POST', secrets, { metadata: { name: 'a' } })
+  t.equal(refused.status, 500)
+  t.match(refused.body.toString(), 'certificate signed by unknown authority')
 })
 
 t.test('answers, hosts and certificates are bounded', async t => {
