@@ -11,7 +11,14 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../test/support/program/ports.ts'
-import { type Bench, type BenchOptions, type BenchResult, median, percentile } from '../bench.ts'
+import {
+  atMost,
+  type Bench,
+  type BenchOptions,
+  type BenchResult,
+  median,
+  percentile,
+} from '../bench.ts'
 import { Http1Client } from '../list/http1-client.ts'
 import { Program } from '../list/processes.ts'
 import { fillClusters, nameOf, readAtLast, startOwnEtcd } from './etcds.ts'
@@ -225,13 +232,10 @@ function resultOf(
         ),
       },
     ],
-    floors: [...times].map(([disturbance, all]) => ({
-      name: `p99 of the others while one is ${disturbance}`,
-      value: Math.round(ratioOf(all) * 100) / 100,
-      bound: 'at most',
-      limit: 1.5,
-      unit: 'times',
-    })),
+    floors: [...times].map(([disturbance, all]) => {
+      const name = `p99 of the others while one is ${disturbance}`
+      return atMost(name, Math.round(ratioOf(all) * 100) / 100, 1.5, 'times')
+    }),
     resultHash: createHash('sha256')
       .update(`${clusters} ${objects} ${pods}`)
       .digest('hex')

@@ -68,7 +68,7 @@ export {
 } from './slice.ts'
 export { soon, type Soon } from './soon.ts'
 export { sortedIfShort, sortedInSteps } from './sorted.ts'
-export { equalBytes, isAsciiText, latin1FromBytes, textFromBytes } from './text.ts'
+export { equalBytes, isAsciiText, latin1Copy, latin1FromBytes, textFromBytes } from './text.ts'
 export { Alarm, IdleTimer, repeat, Rounds, withTimeLimit } from './timers.ts'
 export type { RequestTrace, Stage, TracedHeaders, Tracer } from './tracer.ts'
 export { trusting } from './trust.ts'

@@ -82,3 +82,10 @@ export function equalBytes(
   }
   return true
 }
+
+/** A copy to keep: V8 has a part of a text keep the whole of it, which may be a request with its
+ *  token. Undefined for a text with other characters than Latin-1 has. */
+export function latin1Copy(text: string): string | undefined {
+  const copy = Buffer.from(text, 'latin1').toString('latin1')
+  return copy === text ? copy : undefined
+}

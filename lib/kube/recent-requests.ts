@@ -3,6 +3,7 @@
  *  done for it then. */
 
 import { LRUCache } from 'lru-cache'
+import { latin1Copy } from '@watchglass/base'
 import type { Offer } from '@watchglass/codec'
 import { decide, type DecidedRequest, type Decision, type DecisionPolicy } from './decide.ts'
 import type { GetPlan } from './read-plan.ts'
@@ -80,9 +81,8 @@ export class RecentRequests {
     }
     const recent = this.#kept.get(target)
     if (recent !== undefined) return recent
-    // V8 has a part of a text keep the whole of it, which may be a request with its token.
-    const own = Buffer.from(target, 'latin1').toString('latin1')
-    if (own !== target) return readLine(method, target, registry)
+    const own = latin1Copy(target)
+    if (own === undefined) return readLine(method, target, registry)
     const known = readLine(method, own, registry)
     if (known !== undefined) this.#kept.set(own, known)
     return known

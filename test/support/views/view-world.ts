@@ -33,10 +33,10 @@ export const makeReader: MakeReader = (_, fields, needsLabels) => {
   readers.set(name, reader)
   return reader
 }
-export const encoder: ObjectEncoder = otherEncoder()
+export const encoder: ObjectEncoder = newEncoder()
 
-/** An encoder of pods as a resource that was defined again has one. */
-export function otherEncoder(): ObjectEncoder {
+/** An encoder of pods. A resource that is defined again has a new one. */
+export function newEncoder(): ObjectEncoder {
   return new ObjectEncoder({ ...resource, schema }, undefined)
 }
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import { parseQuery } from '../../../lib/kube/request/request.ts'
 import { RecentQuestions } from '../../../lib/views/question/recent-questions.ts'
 import { refusalOf } from '../../support/kube/kube-builders.ts'
-import { encoder, otherEncoder, routeOfPods } from '../../support/views/view-world.ts'
+import { encoder, newEncoder, routeOfPods } from '../../support/views/view-world.ts'
 
 const route = routeOfPods()
 
@@ -22,7 +22,7 @@ t.test('a resource with another definition is asked anew', async t => {
   const first = recent.of(lineOf('sort=-age'), route, encoder)
   const resource = { ...route.resource }
   t.not(recent.of(lineOf('sort=-age'), { ...route, resource }, encoder), first)
-  t.not(recent.of(lineOf('sort=-age'), route, otherEncoder()), first)
+  t.not(recent.of(lineOf('sort=-age'), route, newEncoder()), first)
 })
 
 t.test('a mistake is refused each time, and a long line is not kept', async t => {

@@ -47,7 +47,7 @@ export function framed(parts: HtmlValue, page: PageFrame): string {
 
 /** Below `clusters/NAME/` of the address that lists all. */
 function clusterName(name: string): Html {
-  return html`<p id="cluster">Cluster <b>${name}</b>, of <a href="../../">all clusters</a></p>`
+  return html`<p>Cluster <b>${name}</b>, of <a href="../../">all clusters</a></p>`
 }
 
 function liveAndLinks(links: PageFrame['links']): Html {

@@ -3,6 +3,7 @@
  *  who may read it, who answers it, limits, metrics, the audit log. Below a path of their own no
  *  parameter of Kubernetes means something new. */
 
+import { latin1Copy } from '@watchglass/base'
 import { parseTarget, type Query } from '@watchglass/kube'
 
 export interface AskedView {
@@ -25,10 +26,8 @@ const belowViews = /^(?:https?:\/\/[^/?]*)?\/views\//
 /** Undefined for any other request, and where `parseTarget` is. */
 export function askedView(target: string): AskedView | undefined {
   if (!belowViews.test(target)) return undefined
-  // Questions are kept. V8 has a part of a text keep the whole of it, which may be a request with
-  // its token.
-  const own = Buffer.from(target, 'latin1').toString('latin1')
-  const parsed = parseTarget(own === target ? own : target)
+  // Questions are kept.
+  const parsed = parseTarget(latin1Copy(target) ?? target)
   if (parsed === undefined) return undefined
   const { raw, query } = parsed
   const mark = raw.indexOf('?')

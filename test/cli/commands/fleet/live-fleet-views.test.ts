@@ -183,6 +183,7 @@ t.test('rows of all clusters enter, change and leave one live page', async t => 
   t.equal(events.shown, 'test-c/a prod-a/b test-c/b', 'as server-sent events')
   // It is told in rounds, and may not have heard of the last change yet.
   await page.until(({ shown }) => shown === events.shown)
+  t.equal(page.shown, events.shown, 'the page of lines has the same')
 
   await fleet.stop()
   await page.until(({ isOver }) => isOver)
