@@ -20,6 +20,7 @@ import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
 import type { KeyspaceOf } from '../mirrored-keyspace.ts'
 import { atOnceMaxBytes, type PlainValues } from '../plain-values.ts'
+import { OneHistory } from './one-history.ts'
 import type { RangePage } from './page.ts'
 import { readPages } from './pages.ts'
 import type { RevisionProbe } from '../reads/revision-probe.ts'
@@ -76,11 +77,10 @@ export interface Loaded {
 const clockCheckEntries = 256
 
 const logIntervalMs = 5000
-const newestMax = 3
 
 /** Reads a range of etcd and sorts it into keyspaces, with values of the checkpoint where it has
- *  them. Fails with `expired` when etcd compacted the revision meanwhile, and with `conflict` when
- *  the pages are not of one epoch. */
+ *  them. Fails with `expired` when etcd compacted the revision meanwhile, and with `source_failed`
+ *  when the pages may not be of one history. */
 export async function loadKeyspaces(options: LoadOptions, request: LoadRequest): Promise<Loaded> {
   const completed = await loadWithCheckpoint(options, request)
   if (completed !== undefined) return completed
@@ -123,26 +123,18 @@ async function loadPages(
   pages: AsyncIterable<RangePage>,
 ): Promise<Loaded> {
   const load = new Load(options, request)
-  const mark = options.epochs.mark()
+  const history = new OneHistory(options)
   let revision: Revision | undefined
-  for await (const page of pages) {
-    const verdict = options.epochs.judge(mark, page.header)
-    if (verdict !== 'same') {
-      // The probe will find out whether the epoch is over.
-      options.probe.ask({ isSettled: false, delayed: () => {}, probed: () => {} })
-      throw new CacheError('conflict', `page is of an epoch that is ${verdict}`)
-    }
+  for await (const page of history.pagesOf(request.range, pages)) {
     if (request.isTooMuch?.() === true) {
       throw new CacheError('overloaded', 'too much changed while a keyspace was read')
     }
     revision = page.revision
     await load.take(page)
   }
-  if (!(await options.probe.isOurHistory()) || options.epochs.number !== mark.epoch) {
-    throw new CacheError('conflict', 'keys that were read may be of another history')
-  }
   if (revision === undefined) throw new CacheError('closed', 'paged read was abandoned')
-  return load.finish(revision)
+  const { newest, count } = history
+  return { ...load.finish(), revision, newest, count }
 }
 
 class Load {
@@ -151,9 +143,6 @@ class Load {
   readonly #builders = new Map<string, BTreeBuilder<KeyValue>>()
   readonly #startMs: number
   readonly #room = { bytes: 0 }
-  /** The last ones that were newer than all before. */
-  readonly #newest: KeyValue[] = []
-  #newestAt: Revision = 0 as Revision
   #entries = 0
   #bytes = 0
   #unmatched = 0
@@ -186,16 +175,14 @@ class Load {
     this.#report(isLast, remaining)
   }
 
-  finish(revision: Revision): Loaded {
+  finish(): Pick<Loaded, 'trees' | 'unmatched'> {
     const trees = new Map<string, BTree<KeyValue>>()
     for (const [name, builder] of this.#builders) trees.set(name, builder.finish())
-    const count = this.#entries
-    return { revision, trees, count, unmatched: this.#unmatched, newest: this.#newest }
+    return { trees, unmatched: this.#unmatched }
   }
 
   /** The entry as it is kept. */
   #add(entry: KeyValue): KeyValue {
-    this.#noteNewest(entry)
     const name = this.#options.keyspaceOf(entry.key)
     const builder = name === undefined ? undefined : this.#builders.get(name)
     if (name === undefined || builder === undefined) {
@@ -208,13 +195,6 @@ class Load {
     const added = known !== undefined && isUnchanged(known, plain) ? known : plain
     builder.add(added)
     return added
-  }
-
-  #noteNewest(entry: KeyValue): void {
-    if (entry.modRevision <= this.#newestAt) return
-    this.#newestAt = entry.modRevision
-    this.#newest.push(entry)
-    if (this.#newest.length > newestMax) this.#newest.shift()
   }
 
   #report(isDone: boolean, remaining: number): void {

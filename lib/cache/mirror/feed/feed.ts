@@ -31,7 +31,7 @@ import {
 } from '@watchglass/base'
 import type { ResponseHeader, RevisionChanges } from '@watchglass/etcd'
 import type { Change, PreparedBatch } from '@watchglass/store'
-import { type LoadReport, loadKeyspaces } from './bootstrap.ts'
+import { type Loaded, type LoadReport, loadKeyspaces } from './bootstrap.ts'
 import type { FeedContext } from './feed-context.ts'
 import type { DoubtedContents } from './landmarks.ts'
 import { Joins } from './join.ts'
@@ -330,11 +330,8 @@ export class Feed implements StreamTarget {
         keyspace.restore(tree, loaded.revision)
         keyspace.handle('restored')
       }
-      for (const entry of loaded.newest) context.landmarks.noteRead(entry)
-      const { revision: at, count } = loaded
       this.#agreedConnections = connections
-      const doubted = (): DoubtedContents | undefined => this.#doubtedContents()
-      context.landmarks.noteContents({ range: this.range, at, count, doubted })
+      this.noteRead(this.range, loaded)
       this.#changed = loaded.revision
       // Reads that wait for this revision must find its contents.
       this.progress.restart(loaded.revision)
@@ -347,6 +344,14 @@ export class Feed implements StreamTarget {
       this.#loadFailed(error)
       return false
     }
+  }
+
+  /** Contents were read: they tell whether etcd still has our history. */
+  noteRead(range: KeyRange, { revision: at, newest, count }: Loaded): void {
+    const { landmarks } = this.#context
+    for (const entry of newest) landmarks.noteRead(entry)
+    const doubted = (): DoubtedContents | undefined => this.#doubtedContents()
+    landmarks.noteContents({ range, at, count, doubted })
   }
 
   /** The contents, where another source may answer since they were last vouched for. */

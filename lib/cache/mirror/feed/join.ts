@@ -12,8 +12,8 @@
  *  are skipped. */
 
 import { compareWithEtcd } from './compare.ts'
-import { Backoff, CacheError, sleep } from '@watchglass/base'
-import { loadKeyspaces } from './bootstrap.ts'
+import { Backoff, CacheError, type KeyRange, sleep } from '@watchglass/base'
+import { type Loaded, loadKeyspaces } from './bootstrap.ts'
 import type { Violation } from './order.ts'
 import type { Progress } from './progress.ts'
 import type { FeedContext } from './feed-context.ts'
@@ -28,6 +28,8 @@ export interface JoinedFeed {
   /** Aborted when the present epoch, or the mirror, ends. */
   readonly signal: AbortSignal
   violated(violation: Violation): void
+  /** Contents of a range were read. */
+  noteRead(range: KeyRange, loaded: Loaded): void
 }
 
 /** The keyspaces of a feed that are to be joined, a few at a time. */
@@ -102,7 +104,7 @@ async function readAndJoin(
   const { signal } = feed
   const { metrics, limits } = context
   metrics.bootstrap('joined')
-  const { revision, trees } = await loadKeyspaces(
+  const loaded = await loadKeyspaces(
     { ...context, signal, onReport: () => {} },
     {
       range: keyspace.range,
@@ -110,6 +112,7 @@ async function readAndJoin(
       isTooMuch: () => keyspace.joiningChanges > limits.joinBufferMaxChanges,
     },
   )
+  const { revision, trees } = loaded
   const tree = trees.get(keyspace.name)
   // The feed's own bootstrap may have been faster, or the keyspace may be gone.
   if (tree === undefined || signal.aborted || !keyspace.isInJoin(kept)) return
@@ -120,6 +123,7 @@ async function readAndJoin(
     feed.violated({ kind: 'unknown-delete', got: revision, known: feed.progress.revision })
     return
   }
+  feed.noteRead(keyspace.range, loaded)
   await admit(context, feed, keyspace)
 }
 

@@ -20,7 +20,7 @@ import type { KeyValue } from '@watchglass/store'
 
 /** Writers of several keys: two histories that wrote the same bytes to all of them, at the same
  *  revisions, are the same. */
-const putsMax = 3
+export const putsMax = 3
 const deletesMax = 2
 /** Keys of a page that are compared. */
 const pageEntries = 5000
@@ -54,14 +54,22 @@ export interface DoubtedContents {
   readonly expired: () => void
 }
 
+/** What a read at a revision has found. */
+export interface ReadEntries {
+  readonly entries: readonly KeyValue[]
+  readonly revision: Revision
+  /** All that a range has. */
+  readonly counted?: { readonly range: KeyRange; readonly count: number } | undefined
+}
+
 /** Asks etcd; `expired` where it has compacted the revision. */
 export type AskLandmark = (request: RangeRequest) => Promise<RangeResponse | 'expired'>
 
 export class Landmarks {
   #puts: Landmark[] = []
   #deletes: Landmark[] = []
-  /** By the first key of its range. */
-  readonly #reads = new Map<Key, ReadContents>()
+  /** By the first key and the end of its range. */
+  readonly #reads = new Map<string, ReadContents>()
 
   /** Takes the last change of a batch. */
   note({ revision: at, changes }: RevisionChanges): void {
@@ -83,7 +91,8 @@ export class Landmarks {
 
   /** Takes how much a range had at a revision. */
   noteContents(contents: ReadContents): void {
-    this.#reads.set(contents.range.start, contents)
+    const { start, end } = contents.range
+    this.#reads.set(`${start}\0${end}`, contents)
   }
 
   /** Another history has begun. */
@@ -116,6 +125,25 @@ export class Landmarks {
     }
     return undefined
   }
+}
+
+/** Whether etcd has these entries at a revision, and as many keys. Fails as `ask` does. */
+export async function hasRead(
+  { entries, revision, counted }: ReadEntries,
+  ask: AskLandmark,
+): Promise<boolean> {
+  const isFound = async (entry: KeyValue): Promise<boolean> => {
+    const { key } = entry
+    const then = await ask({ range: singleKey(key), revision, limit: 1 })
+    return then !== 'expired' && isSame({ key, at: revision, entry }, then.entries[0])
+  }
+  const isCounted = async (): Promise<boolean> => {
+    if (counted === undefined) return true
+    const then = await ask({ range: counted.range, revision, limit: 1 })
+    return then !== 'expired' && then.count === counted.count
+  }
+  const all = await Promise.all([...entries.map(isFound), isCounted()])
+  return all.every(one => one)
 }
 
 function keep(known: Landmark[], landmark: Landmark, max: number): void {

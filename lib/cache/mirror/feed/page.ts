@@ -14,6 +14,8 @@ export interface RangePage {
   readonly bytes: number
   /** Number of the range's entries after it. */
   readonly remaining: number
+  /** The connections that the source had made when it was answered. */
+  readonly connections: number | undefined
   readonly isLast: boolean
 }
 

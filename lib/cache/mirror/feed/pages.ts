@@ -95,6 +95,7 @@ class PageAsker {
       entries,
       bytes,
       remaining: count - entries.length + after,
+      connections: this.#options.client.connections,
       isLast: !more && after === 0,
     }
     return { page, next: more && last !== undefined ? keyAfter(last.key) : undefined }

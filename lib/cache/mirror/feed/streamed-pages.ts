@@ -41,7 +41,9 @@ export async function* streamedPages(
         let bytes = 0
         for (const entry of entries) bytes += entry.key.length + entry.valueLength
         const isLast = remaining <= 0
-        yield { revision, header: part.header ?? header, entries, bytes, remaining, isLast }
+        const { connections } = options.client
+        const page = { revision, header: part.header ?? header, entries, bytes, remaining }
+        yield { ...page, connections, isLast }
       }
       if (remaining > 0) throw wrongCount(remaining)
     } catch (error) {

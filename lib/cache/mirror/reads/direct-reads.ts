@@ -11,15 +11,13 @@ import {
   singleKey,
   Slice,
 } from '@watchglass/base'
-import type { Source } from '@watchglass/etcd'
-import type { Epochs } from '../feed/epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
 import type { KeyValue } from '@watchglass/store'
 import type { PlainValues } from '../plain-values.ts'
+import { OneHistory, type OneHistoryOptions } from '../feed/one-history.ts'
 import type { RangePage } from '../feed/page.ts'
 import { readPages } from '../feed/pages.ts'
-import type { RevisionProbe } from './revision-probe.ts'
 
 export interface DirectReadRequest {
   readonly range: KeyRange
@@ -31,14 +29,11 @@ export interface DirectReadRequest {
   readonly signal: AbortSignal
 }
 
-export interface DirectReadsOptions {
-  readonly client: Source
+export interface DirectReadsOptions extends OneHistoryOptions {
   readonly clock: Clock
   readonly random: Random
   readonly limits: MirrorLimits
   readonly metrics: MirrorMetrics
-  readonly epochs: Epochs
-  readonly probe: Pick<RevisionProbe, 'isOurHistory'>
   readonly plain?: PlainValues | undefined
 }
 
@@ -116,17 +111,11 @@ export class DirectReads {
   }
 
   async *#pages({ range, revision, limit, signal }: DirectReadRequest): AsyncGenerator<RangePage> {
-    const { epochs } = this.#options
-    const mark = epochs.mark()
     const pages = readPages(
       { ...this.#options, signal },
       { range, revision, pageEntries: limit, isSinglePage: limit !== undefined, attemptsMax: 1 },
     )
-    for await (const page of pages) {
-      const isSame = epochs.judge(mark, page.header) === 'same'
-      if (!isSame || !(await this.#options.probe.isOurHistory()) || epochs.number !== mark.epoch) {
-        throw new CacheError('source_failed', 'etcd answered with another history')
-      }
+    for await (const page of new OneHistory(this.#options).pagesOf(range, pages)) {
       yield { ...page, entries: await this.#plain(page.entries) }
     }
   }

@@ -31,7 +31,7 @@ import type {
   Source,
 } from '@watchglass/etcd'
 import type { Epochs } from '../feed/epochs.ts'
-import type { Landmarks } from '../feed/landmarks.ts'
+import { type AskLandmark, hasRead, type Landmarks, type ReadEntries } from '../feed/landmarks.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
 import { DeadlineList, Perishable } from './deadlines.ts'
@@ -240,7 +240,7 @@ export class RevisionProbe {
     if (verdict === 'same') {
       metrics.probe('answered', reads, clock.monotonicMs() - startMs)
       if (epochs.isNewTerm(first)) this.#doubts++
-      if (this.#agreedAt !== this.#reasons && !(await this.isOurHistory())) return undefined
+      if (this.#agreedAt !== this.reasons && !(await this.isOurHistory())) return undefined
       epochs.agreed(mark, first)
       return first.revision
     }
@@ -264,11 +264,11 @@ export class RevisionProbe {
    *  not answer, or a new epoch has begun. */
   async isOurHistory(): Promise<boolean> {
     // Agreement that was asked for before a reason came up says nothing.
-    for (let i = 0; i < agreementsMax && this.#agreedAt !== this.#reasons; i++) {
+    for (let i = 0; i < agreementsMax && this.#agreedAt !== this.reasons; i++) {
       this.#agreeing ??= this.#agree().finally(() => (this.#agreeing = undefined))
       if (!(await this.#agreeing)) return false
     }
-    return this.#agreedAt === this.#reasons
+    return this.#agreedAt === this.reasons
   }
 
   /** Asks for the landmarks although no connection may be new: what stands between can have led a
@@ -279,21 +279,35 @@ export class RevisionProbe {
     return this.#outage.failure ?? new CacheError('source_failed', 'etcd has another history')
   }
 
-  get #reasons(): number {
+  /** The number of times that another etcd may have come to answer. */
+  get reasons(): number {
     return this.#doubts + (this.#options.client.connections ?? 0)
   }
 
+  /** Whether etcd has what was read from it before; false also when it does not answer. */
+  async has(read: ReadEntries): Promise<boolean> {
+    try {
+      return await hasRead(read, this.#askLandmark)
+    } catch (error) {
+      if (!(error instanceof CacheError)) throw error
+      return false
+    }
+  }
+
+  readonly #askLandmark: AskLandmark = async request => {
+    const { client } = this.#options
+    const answer = await this.#inTime(late => orExpired(client.range(request, late)))
+    if (answer === undefined) throw new CacheError('source_failed', 'no answer')
+    return answer
+  }
+
   async #agree(): Promise<boolean> {
-    const { client, epochs, landmarks, signal } = this.#options
-    const reasons = this.#reasons
+    const { epochs, landmarks, signal } = this.#options
+    const { reasons } = this
     const mark = epochs.mark()
     let header: ResponseHeader | undefined
     try {
-      header = await landmarks.contradiction(async request => {
-        const answer = await this.#inTime(late => orExpired(client.range(request, late)))
-        if (answer === undefined) throw new CacheError('source_failed', 'no answer')
-        return answer
-      })
+      header = await landmarks.contradiction(this.#askLandmark)
     } catch (error) {
       if (!(error instanceof CacheError)) throw error
       return false
