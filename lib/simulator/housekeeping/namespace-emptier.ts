@@ -1,8 +1,10 @@
 /** Empties namespaces that are being deleted, and lets them go: deletes what is in them, says in
- *  their conditions what remains, and takes the finalizer `kubernetes` away when nothing does. */
+ *  their conditions what remains, and takes the finalizer `kubernetes` away when nothing does. Pods
+ *  go first: nothing else is deleted while there is one, so that network policies hold for it. */
 
 import { type Key, Slice, type SliceClock } from '@watchglass/base'
 import { itemsOf, type JsonObject, memberOf } from '@watchglass/go'
+import type { Resource } from '@watchglass/kube'
 import type { Event, KeyValue } from '@watchglass/store'
 import type { ClusterApi, ApiPlace } from '../runtime/cluster-api.ts'
 import { factsOf } from './object-facts.ts'
@@ -60,7 +62,15 @@ export class NamespaceEmptier {
     const held = itemsOf(memberOf(namespace.get('spec'), 'finalizers'))
     const isDeleted = memberOf(namespace.get('metadata'), 'deletionTimestamp') !== undefined
     if (!isDeleted || !held.includes(finalizer)) return
-    await this.#deleteContents(place.name)
+    const all = [...this.#options.cluster.namespacedResources()]
+    const pods = all.filter(({ group, resource }) => group === '' && resource === 'pods')
+    await this.#deleteContents(place.name, pods)
+    if (await this.#hasAny(place.name, pods)) {
+      // As upstream: the conditions name what remains only when no pod does.
+      await this.#tellConditions(place, namespace, { resources: [], finalizers: [] })
+      return
+    }
+    await this.#deleteContents(place.name, all)
     const remaining = await this.#remaining(place.name)
     await this.#tellConditions(place, namespace, remaining)
     if (remaining.resources.length > 0) return
@@ -68,9 +78,16 @@ export class NamespaceEmptier {
     await this.#options.cluster.finalizeNamespace(place.name, left)
   }
 
-  async #deleteContents(namespace: string): Promise<void> {
+  async #hasAny(namespace: string, resources: readonly Resource[]): Promise<boolean> {
+    for (const resource of resources) {
+      if ((await this.#options.cluster.readAll(resource, namespace)).length > 0) return true
+    }
+    return false
+  }
+
+  async #deleteContents(namespace: string, resources: readonly Resource[]): Promise<void> {
     const { cluster } = this.#options
-    for (const resource of cluster.namespacedResources()) {
+    for (const resource of resources) {
       const entries = await cluster.readAll(resource, namespace)
       for (let at = 0; at < entries.length; at += togetherMax) {
         await Promise.all(entries.slice(at, at + togetherMax).map(entry => this.#delete(entry)))

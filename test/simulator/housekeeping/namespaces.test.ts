@@ -27,6 +27,7 @@ const key = keyFromText
 const namespaces = key('/registry/namespaces/')
 const widgets = { group: 'example.com', resource: 'widgets' } as Resource
 const gadgets = { group: '', resource: 'gadgets' } as Resource
+const pods = { group: '', resource: 'pods' } as Resource
 
 /** Objects at `/x/RESOURCE/NAMESPACE/NAME`; each call that changes something is noted. */
 class World implements ClusterApi {
@@ -54,7 +55,7 @@ class World implements ClusterApi {
   keyOf(): undefined {}
 
   namespacedResources(): Resource[] {
-    return [widgets, gadgets]
+    return [widgets, gadgets, pods]
   }
 
   async read(found: Key): Promise<KeyValue | undefined> {
@@ -135,6 +136,26 @@ t.test('a namespace that is being deleted is emptied, then let go', async t => {
     ['finalize', 'n', ['other.com/f']],
   ])
   t.strictSame(world.remaining('n'), [])
+})
+
+t.test('pods go first: nothing else is deleted while there is one', async t => {
+  const world = new World()
+  const at = key('/registry/namespaces/n')
+  world.objects.set('/registry/namespaces/n', going())
+  world.objects.set('/x/widgets/n/a', named('a'))
+  world.objects.set('/x/pods/n/p', named('p', ['example.com/f']))
+  await world.emptier.work(at)
+  t.strictSame(world.calls.splice(0), [
+    ['delete', 'pods', 'p', background('p')],
+    ['patch', 'n', 'status'],
+  ])
+  t.strictSame(world.remaining('n'), [], 'as upstream, which does not count before')
+  world.objects.delete('/x/pods/n/p')
+  await world.emptier.work(at)
+  t.strictSame(world.calls, [
+    ['delete', 'widgets', 'a', background('a')],
+    ['finalize', 'n', []],
+  ])
 })
 
 /** The texts of namespaced_resources_deleter.go and its conditions. */
