@@ -216,7 +216,7 @@ function conversionsBy(
   })
 }
 
-/** The answers of made-up pods. Figures are by the rules of the options, or else by those that
+/** The answers of simulated pods. Figures are by the rules of the options, or else by those that
  *  clients have stored. */
 function answersOfPods(
   simulation: Simulation | undefined,

@@ -66,7 +66,10 @@ const pods: readonly Row[] = [
   ['exec own -- hostname', /^own\n$/],
   ['exec own -- sh -c false||echo', /^\n$/],
   ['exec own -- false', /command terminated with exit code 1/],
-  ['exec own -- vi', /"vi": executable file not found in \$PATH: no program runs in a made-up pod/],
+  [
+    'exec own -- vi',
+    /"vi": executable file not found in \$PATH: no program runs in a simulated pod/,
+  ],
   ['exec own -c other -- ls', /container other is not valid for pod own/],
   ['attach own', /hello/],
   ['port-forward own 0:80', /portforward of "pods" needs a kubelet/],
@@ -138,7 +141,7 @@ const ruled: readonly Row[] = [
   ['attach ruled', /before/],
   ['exec ruled -- printenv TEST', /^test\n$/],
   ['exec ruled -- pwd', /^\/work\n$/],
-  ['exec ruled -- vi', /no program runs in a made-up pod/],
+  ['exec ruled -- vi', /no program runs in a simulated pod/],
   ['top pods ruled', /ruled +300m +12Mi/],
 ]
 
@@ -204,7 +207,7 @@ async function forwarded(words: readonly string[], env: NodeJS.ProcessEnv): Prom
   }
 }
 
-t.test('kubectl on made-up pods and nodes', { skip }, async t => {
+t.test('kubectl on simulated pods and nodes', { skip }, async t => {
   const rulesFile = join(home, 'rules.yaml')
   const web = createServer((_, response) => response.end('of the target'))
   await new Promise<void>(resolve => web.listen(0, '127.0.0.1', resolve))

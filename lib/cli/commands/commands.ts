@@ -56,7 +56,7 @@ const serveGroups: readonly OptionGroup[] = [
 const serveExamples: readonly Example[] = [
   [
     'watchglass serve --generate pods=1000 --churn 10/s --simulate all',
-    'a made-up cluster that takes writes, at http://127.0.0.1:8001',
+    'a generated cluster that takes writes, at http://127.0.0.1:8001',
   ],
   ['watchglass serve --etcd http://127.0.0.1:2379', 'reads from your etcd, on this machine only'],
   [

@@ -16,7 +16,10 @@ export function helpText(name: string | undefined, width = 100): string {
 
 const programExamples: readonly Example[] = [
   ['watchglass run -- kubectl get namespaces', 'a cluster for as long as a command takes'],
-  ['watchglass serve --generate pods=1000 --simulate all', 'a made-up cluster to look at'],
+  [
+    'watchglass serve --generate pods=1000 --simulate all',
+    'a cluster of generated objects to look at',
+  ],
   ['watchglass proxy', 'your cluster, in place of kubectl proxy'],
 ]
 

@@ -44,7 +44,8 @@ export async function listenForClients(
     clock,
     pings,
     openFiles: new OpenFiles({ max: openFilesMax(), callers: 'clients', clock, logger }),
-    // An upstream takes all of them, and so do made-up pods; watches are answered over WebSockets.
+    // An upstream takes all of them, and so do simulated pods; watches are answered over
+    // WebSockets.
     takesUpgrades:
       upstream !== undefined || writes?.simulation !== undefined ? 'all' : 'WebSockets',
   })

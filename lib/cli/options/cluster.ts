@@ -1,4 +1,4 @@
-/** The options of an etcd in this process, and of made-up data in any. */
+/** The options of an etcd in this process, and of generated data in any. */
 
 import type { DefaultedOption, Option } from './option.ts'
 import { dataFolderOptions } from './process.ts'

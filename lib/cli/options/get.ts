@@ -99,6 +99,6 @@ export const getOptions: readonly Option[] = [
         because: 'rows of CSV cannot change',
       },
     ],
-    help: 'Goes on: shows the table anew whenever it changes, or prints what has changed as lines of JSON.',
+    help: 'Goes on: shows the table again whenever it changes, or prints what has changed as lines of JSON.',
   },
 ]

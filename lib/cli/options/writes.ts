@@ -41,24 +41,24 @@ const simulatesNodes: OptionCondition = {
 
 export const countRequestsOption: Option = {
   name: 'count-requests',
-  help: "Made-up nodes take only pods whose requests (cpu, memory, others) they have left in their allocatable resources, and as many as these say; others wait with the scheduler's reasons, such as Insufficient cpu. Without it requests are not looked at.",
+  help: "Simulated nodes take only pods whose requests (cpu, memory, others) they have left in their allocatable resources, and as many as these say; others wait with the scheduler's reasons, such as Insufficient cpu. Without it requests are not looked at.",
   needs: [{ that: simulatesNodes }],
 }
 
-/** Made-up controllers and nodes, and lifecycles of one's own. */
+/** Simulated controllers and nodes, and lifecycles of one's own. */
 export const simulationOptions: readonly Option[] = [
   {
     name: 'simulate',
     value: 'ACTORS',
     words: ['all', ...controllerNames],
-    help: 'Made-up controllers: all, or any of nodes (pods are placed and run, leases are renewed), deployments (with replica sets and replication controllers), statefulsets, daemonsets, jobs, cronjobs, services (their endpoints), volumes (claims are bound), budgets (their status) and autoscalers, with commas. They write Events of what they do. Of several processes on one etcd, one runs them. Times are drawn from --seed. Needs a server that takes writes.',
+    help: 'Simulated controllers: all, or any of nodes (pods are placed and run, leases are renewed), deployments (with replica sets and replication controllers), statefulsets, daemonsets, jobs, cronjobs, services (their endpoints), volumes (claims are bound), budgets (their status) and autoscalers, with commas. They write Events of what they do. Of several processes on one etcd, one runs them. Times are drawn from --seed. Needs a server that takes writes.',
     needs: [needsWrites],
   },
   {
     name: 'stages',
     value: 'FILE|FOLDER',
     many: true,
-    help: "Lifecycles of one's own: kwok's Stage objects in files of YAML or JSON. They say what happens to the objects of their kinds, in place of --simulate; watchglass stages prints those that do the same. Stage objects in etcd count, too, with --simulate or --stages. With --simulate nodes, kwok's Logs, Attach, Exec, PortForward and ResourceUsage in these files, and those of the whole cluster, say what made-up pods answer. Needs a server that takes writes.",
+    help: "Lifecycles of one's own: kwok's Stage objects in files of YAML or JSON. They say what happens to the objects of their kinds, in place of --simulate; watchglass stages prints those that do the same. Stage objects in etcd count, too, with --simulate or --stages. With --simulate nodes, kwok's Logs, Attach, Exec, PortForward and ResourceUsage in these files, and those of the whole cluster, say what simulated pods answer. Needs a server that takes writes.",
     needs: [needsWrites],
   },
   countRequestsOption,

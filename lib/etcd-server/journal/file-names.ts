@@ -66,7 +66,7 @@ function numbersOf(names: readonly string[], kind: FileKind): number[] {
 
 function missing(name: string, besides: string): CacheError {
   return invalid(
-    `has ${besides}, but not ${name}: put the missing file back, or name an empty folder to begin anew`,
+    `has ${besides}, but not ${name}: put the missing file back, or name an empty folder to begin again`,
   )
 }
 

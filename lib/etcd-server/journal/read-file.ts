@@ -140,7 +140,9 @@ class FileReader {
   }
 
   #damaged(at: number, advice: string): CacheError {
-    return this.#wrong(`is damaged at byte ${at}: ${advice}, or name an empty folder to begin anew`)
+    return this.#wrong(
+      `is damaged at byte ${at}: ${advice}, or name an empty folder to begin again`,
+    )
   }
 
   #wrong(message: string): CacheError {

@@ -185,7 +185,7 @@ function pluginProblems(plugin: ExecPluginSettings): string[] {
   const { command, apiVersion, env, interactiveMode, installHint } = plugin
   const isKnown = pluginVersions.includes(apiVersion)
   const outdated = apiVersion.endsWith('/v1alpha1')
-    ? ', as v1alpha1 is not supported since Kubernetes 1.24: write the kubeconfig anew with the tool that made it'
+    ? ', as v1alpha1 is not supported since Kubernetes 1.24: write the kubeconfig again with the tool that made it'
     : ''
   const hint = installHint === '' ? '' : ` (${cleanText(installHint)})`
   return [

@@ -1,4 +1,4 @@
-/** The log of a made-up pod: the file of a declared rule, what its annotation says, what the
+/** The log of a simulated pod: the file of a declared rule, what its annotation says, what the
  *  script of a container has written, or a line for each start of it. No program runs in it that
  *  could write more, so the log ends when it has been read. */
 

@@ -1,4 +1,4 @@
-/** `exec` and `attach` of made-up pods, which are answered over a WebSocket, and `port-forward`,
+/** `exec` and `attach` of simulated pods, which are answered over a WebSocket, and `port-forward`,
  *  where a rule says to what a port leads. */
 
 import type { Clock } from '@watchglass/base'

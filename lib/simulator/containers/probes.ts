@@ -1,4 +1,4 @@
-/** Probes of made-up pods. Nobody listens there, so a probe succeeds once its initial delay is
+/** Probes of simulated pods. Nobody listens there, so a probe succeeds once its initial delay is
  *  over, unless an annotation of the pod says otherwise, or its command is one that the built-in
  *  shell knows and that fails. */
 

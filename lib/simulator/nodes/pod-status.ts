@@ -205,7 +205,7 @@ export function containerStatus(pod: Pod, container: PodContainer): object {
   }
 }
 
-/** The resources that a container has: what it asks for, which a made-up node always gives. */
+/** The resources that a container has: what it asks for, which a simulated node always gives. */
 export function containerResources({ resources }: PodContainer): object {
   const { requests, limits } = resources ?? {}
   return {

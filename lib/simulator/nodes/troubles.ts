@@ -8,7 +8,7 @@ import type { ImageProblem } from '../containers/image-pulls.ts'
 import type { Pod } from '../runtime/objects.ts'
 import { pullProblem } from './troubled-status.ts'
 
-/** The faults that are switched on now, as made-up controllers and nodes meet them. */
+/** The faults that are switched on now, as simulated controllers and nodes meet them. */
 export interface SimulatedFaults {
   meetSimulated<Type extends SimulatedEffect['type']>(
     type: Type,

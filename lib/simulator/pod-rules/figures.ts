@@ -1,4 +1,4 @@
-/** Figures of made-up containers by kwok's expressions: CEL over `pod` and `container`, with the
+/** Figures of simulated containers by kwok's expressions: CEL over `pod` and `container`, with the
  *  functions that kwok adds. It has no clock and draws nothing: the moment is given, and random
  *  numbers follow from the pod and the moment, so that all who ask at a time get one figure. */
 

@@ -1,6 +1,7 @@
-/** kwok's objects that say what made-up pods answer: logs, what `attach` shows, the environment of
- *  `exec`, where ports lead, figures. They come from files of whoever starts the server, never from
- *  a client, because they name files and addresses of this machine. No program is run for them. */
+/** kwok's objects that say what simulated pods answer: logs, what `attach` shows, the environment
+ *  of `exec`, where ports lead, figures. They come from files of whoever starts the server, never
+ *  from a client, because they name files and addresses of this machine. No program is run for
+ *  them. */
 
 import {
   isObject,
@@ -56,7 +57,7 @@ const members: Readonly<Record<string, string>> = {
 /** Kinds of kwok that nothing here can do, and why. */
 const leftOut: Readonly<Record<string, string>> = {
   Metric:
-    'kwok serves it at a port of a node, and made-up nodes have no ports: kubectl top and metrics.k8s.io have the figures of ResourceUsage',
+    'kwok serves it at a port of a node, and simulated nodes have no ports: kubectl top and metrics.k8s.io have the figures of ResourceUsage',
 }
 
 const rulesMax = 10_000

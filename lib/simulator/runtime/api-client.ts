@@ -1,4 +1,4 @@
-/** The API as controllers and made-up nodes use it: they write as any client does, in the version
+/** The API as controllers and simulated nodes use it: they write as any client does, in the version
  *  in which each resource is stored, and know at once what they have written, before the mirror
  *  tells of it. Objects are named by their places, or by their keys in etcd (`...At`). */
 

@@ -1,4 +1,4 @@
-/** Made-up controllers and nodes: deployments get their pods, pods run, jobs finish, and nodes
+/** Simulated controllers and nodes: deployments get their pods, pods run, jobs finish, and nodes
  *  renew their leases. They follow the mirror, and act on an object only if it is not as it should
  *  be. What the generator of clusters has made is left to it until somebody else changes it. */
 
@@ -31,9 +31,9 @@ export interface Simulation {
   readonly random: Random
   /** Lifecycles that users have declared. */
   readonly stages?: readonly LifecycleStage[]
-  /** Made-up nodes take only pods whose requests they have left. */
+  /** Simulated nodes take only pods whose requests they have left. */
   readonly countsRequests?: boolean | undefined
-  /** The answers of made-up pods that users have declared. */
+  /** The answers of simulated pods that users have declared. */
   readonly podRules?: PodRules | undefined
 }
 

@@ -1,4 +1,4 @@
-/** The durations of what goes on with a made-up pod, at least and at most. */
+/** The durations of what goes on with a simulated pod, at least and at most. */
 
 export type PodStage =
   | 'schedule'

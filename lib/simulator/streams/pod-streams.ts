@@ -1,4 +1,4 @@
-/** The work of a stream to a made-up pod: `kubectl exec` and `attach`. */
+/** The work of a stream to a simulated pod: `kubectl exec` and `attach`. */
 
 import { type Clock, sleep } from '@watchglass/base'
 import type { HttpRequest } from '@watchglass/cache'
@@ -128,7 +128,7 @@ function failed(code: number): object {
 
 function notFound(command: string): string {
   const what = `exec: ${JSON.stringify(command)}: executable file not found in $PATH`
-  return `${what}: no program runs in a made-up pod, which knows ${knownCommands}, and the answers of the annotation ${execAnnotation}`
+  return `${what}: no program runs in a simulated pod, which knows ${knownCommands}, and the answers of the annotation ${execAnnotation}`
 }
 
 /** The standard input. */

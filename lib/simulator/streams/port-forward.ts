@@ -1,5 +1,5 @@
-/** `kubectl port-forward` to made-up pods: each connection to a port is one to an address that the
- *  operator has declared for it. The client speaks SPDY, on the connection itself or in the
+/** `kubectl port-forward` to simulated pods: each connection to a port is one to an address that
+ *  the operator has declared for it. The client speaks SPDY, on the connection itself or in the
  *  messages of a WebSocket (kubectl since 1.31). */
 
 import { connect, type Socket } from 'node:net'

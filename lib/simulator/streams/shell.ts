@@ -1,4 +1,4 @@
-/** Made-up answers of commands in made-up pods: a few that every container has, those that an
+/** Simulated answers of commands in simulated pods: a few that every container has, those that an
  *  annotation of the pod gives, and a shell over both. Nothing is run. `kubectl exec` asks for
  *  them, and containers whose own command is one of them do what it does
  *  (`containers/container-script.ts`). */

@@ -1,4 +1,4 @@
-/** The usage of made-up containers, by rule: what annotations say, or else a share of what the
+/** The usage of simulated containers, by rule: what annotations say, or else a share of what the
  *  container requests, which follows from the pod's uid and moves a little from one window to the
  *  next. The same pod has the same figures wherever it is asked. */
 

@@ -90,7 +90,7 @@ t.test('a lost event, a repeated one and a torn transaction are found', async t 
     changed: (batches, header) => sink.changed([...batches, ...batches], header),
   }))
   t.match(await brokenBy(twice), {
-    'events in order, once each': /^not kept \(written were .*, told .*\): a mirror starts anew/,
+    'events in order, once each': /^not kept \(written were .*, told .*\): a mirror starts again/,
   })
   const torn = withSink(sink => ({
     ...bound(sink),

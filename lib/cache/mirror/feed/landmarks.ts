@@ -54,7 +54,7 @@ export interface DoubtedContents {
   readonly expired: () => void
 }
 
-/** What a read at a revision has found. */
+/** A read at a revision, as far as it can be found again. */
 export interface ReadEntries {
   readonly entries: readonly KeyValue[]
   readonly revision: Revision

@@ -1,4 +1,4 @@
-/** The made-up data and controllers, read from the options. */
+/** The generated data and simulated controllers, read from the options. */
 
 import { createRandom } from '@watchglass/base'
 import {
@@ -23,7 +23,7 @@ export async function simulationOf(values: OptionValues): Promise<Simulation | u
   const declared = await declaredIn(paths)
   if (declared.podRules !== undefined && !controllers.has('nodes')) {
     throw invalid(
-      '--stages has rules for logs, exec or figures, which pods of made-up nodes have: add --simulate nodes',
+      '--stages has rules for logs, exec or figures, which pods of simulated nodes have: add --simulate nodes',
     )
   }
   const countsRequests = values.switch(countRequestsOption.name)

@@ -7,7 +7,7 @@ import { load } from '../../compose/loaded-code.ts'
 import { documentsIn, yamlFilesIn } from '../yaml-files.ts'
 import { invalid } from '../../options/invalid.ts'
 
-/** The objects that count: lifecycles, and answers of made-up pods. */
+/** The objects that count: lifecycles, and answers of simulated pods. */
 export interface DeclaredStages {
   readonly stages: readonly LifecycleStage[]
   /** Undefined if there are none. */

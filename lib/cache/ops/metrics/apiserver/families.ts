@@ -121,7 +121,7 @@ export const families: ReadonlyMap<string, Family> = new Map(
     },
     apiserver_watch_cache_initializations_total: {
       type: 'counter',
-      help: 'How often the objects of a resource were loaded anew.',
+      help: 'How often the objects of a resource were loaded again.',
       labels: group,
     },
     apiserver_watch_cache_resource_version: {

@@ -94,7 +94,7 @@ export const storePromises: readonly StorePromise[] = [
   {
     name: 'events in order, once each',
     needsWrites: true,
-    otherwise: 'a mirror starts anew at each violation, and serves nothing meanwhile',
+    otherwise: 'a mirror starts again at each violation, and serves nothing meanwhile',
     attempt: async store => {
       const { written, log } = await watchedWrites(store, 'ordered', () => {})
       log.close()
