@@ -86,7 +86,6 @@ export class Landmarks {
     if (this.#puts.length === putsMax && oldest !== undefined && at <= oldest.at) return
     if (this.#puts.some(known => known.at === at)) return
     keep(this.#puts, { key, at, entry }, putsMax)
-    this.#puts.sort((a, b) => a.at - b.at)
   }
 
   /** Takes how much a range had at a revision. */
@@ -146,8 +145,10 @@ export async function hasRead(
   return all.every(one => one)
 }
 
+/** Keeps the newest, in order: where several ranges are followed, one of them may be behind. */
 function keep(known: Landmark[], landmark: Landmark, max: number): void {
-  known.push(landmark)
+  const before = known.findLastIndex(one => one.at <= landmark.at)
+  known.splice(before + 1, 0, landmark)
   if (known.length > max) known.shift()
 }
 

@@ -2,7 +2,8 @@
  *  those that the mirror knows: only what it has changed tells. */
 
 import t from 'tap'
-import type { TinyEtcd } from '../../../support/etcd/tiny-etcd.ts'
+import { keyFromText, type KeyRange, prefixRange } from '../../../../lib/base/keys.ts'
+import type { TinyEtcd, TinyWatch } from '../../../support/etcd/tiny-etcd.ts'
 import {
   contentsOf,
   createReadyFixture,
@@ -99,6 +100,28 @@ t.test('changes where nothing changed are another history', async t => {
   await reconnect(fixture)
   t.equal(counts.get('newEpoch'), 1)
   t.same(contentsOf(await read(mirror, 'a')).entries, ['/r/a/1=x', '/r/a/2=y'])
+})
+
+t.test('the newest change is not forgotten for older ones of a range that is behind', async t => {
+  const [a, b] = ['a', 'b'].map(name => prefixRange(keyFromText(`/r/${name}/`))) as [
+    KeyRange,
+    KeyRange,
+  ]
+  const fixture = await createReadyFixture({ mirror: { ranges: [a, b] } })
+  const { etcd, clock, counts } = fixture
+  for (const watch of etcd.watches) if (watch !== etcd.lastWatch) watch.accept()
+  await clock.advance(0)
+  const watchOf = (range: KeyRange): TinyWatch =>
+    etcd.watches.find(({ request }) => request.range.start === range.start)!
+  const behind = [1, 2, 3].map(i => etcd.write({ [`/r/b/${i}`]: 'x' }))
+  watchOf(a).deliver([etcd.write({ '/r/a/1': 'x' })])
+  watchOf(b).deliver(behind)
+  etcd.restoreTo(4)
+  etcd.raftTerm++
+  while (etcd.revision < 20) etcd.write({ '/elsewhere': 'x' })
+  await probed(fixture)
+  await clock.advance(300)
+  t.equal(counts.get('newEpoch'), 1)
 })
 
 t.test('of compacted revisions the newest state of the keys tells', async t => {
