@@ -3,7 +3,7 @@
  *  that pass the checks go to the feed. */
 
 import {
-  type CacheError,
+  CacheError,
   type CancelTimer,
   type Clock,
   nextRevision,
@@ -187,9 +187,15 @@ export class FeedStream implements WatchSink {
   /** Takes what comes, once it is known to be of the history that was applied: etcd may have been
    *  restored while there was no stream. */
   async #begin(): Promise<void> {
+    const { client, probe } = this.#options
+    const { connections } = client
     this.#backlog.pause()
-    const failure = await this.#options.probe.doubt()
+    let failure = await probe.doubt()
     if (this.#isOver) return
+    // Changes came from the etcd that opened the watch, answers maybe from a restored one.
+    if (connections !== client.connections) {
+      failure ??= new CacheError('source_failed', 'another etcd may answer since the watch opened')
+    }
     if (failure !== undefined) {
       this.end({ reason: 'failed', failure })
       return

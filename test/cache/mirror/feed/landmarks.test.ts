@@ -124,6 +124,31 @@ t.test('the newest change is not forgotten for older ones of a range that is beh
   t.equal(counts.get('newEpoch'), 1)
 })
 
+t.test('what a stream brought before etcd was restored is not taken for its history', async t => {
+  const fixture = await beforeRestore()
+  const { etcd, mirror, counts, clock } = fixture
+  etcd.connections = 1
+  etcd.lastWatch.fail()
+  await clock.advance(300)
+  // The watch is opened and has a change; etcd is restored before it has told the landmarks.
+  const stream = etcd.lastWatch
+  etcd.onRange = () => {
+    etcd.onRange = () => {}
+    etcd.restoreTo(9)
+    etcd.connections = 2
+    etcd.write({ '/r/a/other': 'x' })
+  }
+  etcd.write({ '/r/a/lost': 'x' })
+  stream.accept()
+  await clock.advance(300)
+  t.ok(stream.isCancelled)
+  etcd.lastWatch.accept()
+  await clock.advance(300)
+  t.equal(counts.get('newEpoch'), undefined, 'nothing of the old history was shown')
+  const { entries } = contentsOf(await read(mirror, 'a'))
+  t.ok(entries.includes('/r/a/other=x') && !entries.includes('/r/a/lost=x'), entries.join(' '))
+})
+
 t.test('of compacted revisions the newest state of the keys tells', async t => {
   const fixture = await beforeRestore()
   const { etcd, mirror, counts } = fixture
