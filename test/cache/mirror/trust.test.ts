@@ -1,5 +1,7 @@
 import { silentLogger } from '../../support/silent-logger.ts'
 import t from 'tap'
+import { CacheError } from '../../../lib/base/errors.ts'
+import { keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import { revision } from '../../../lib/base/revision.ts'
 import {
   contentsOf,
@@ -67,6 +69,26 @@ t.test('marks are not used before the version of their member is known', async t
   await clock.advance(600)
   t.equal(waiting.now(), 'at 2')
   t.equal(mirror.statuses()[0]?.trust, 'trusted')
+})
+
+t.test('a version that was known is kept where its member does not say it again', async t => {
+  const etcd = new TinyEtcd()
+  const ranges = ['a', 'b'].map(name => prefixRange(keyFromText(`/r/${name}/`)))
+  const { mirror, clock } = createFixture({ etcd, mirror: { ranges } })
+  mirror.start()
+  await clock.advance(0)
+  const [stream, other] = etcd.watches
+  // Another stream is opened before the first mark of this one, and asks again.
+  etcd.status = async () => [{ endpoint: 'one', failure: new CacheError('source_failed', 'late') }]
+  other?.fail()
+  await clock.advance(300)
+  t.equal(etcd.watches.length, 3)
+  stream?.accept()
+  etcd.write({ '/elsewhere': 'x' })
+  const waiting = watchOutcome(read(mirror, 'a'))
+  await clock.advance(300)
+  t.equal(mirror.statuses()[0]?.trust, 'trusted')
+  t.equal(waiting.now(), 'at 2')
 })
 
 t.test('no mark is overdue while the start of the watcher lies ahead of etcd', async t => {

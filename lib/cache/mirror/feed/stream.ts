@@ -93,6 +93,9 @@ export class FeedStream implements WatchSink {
   #isOver = false
   #isCreated = false
   #trust: ProgressTrust = 'unknown'
+  /** Whether its member's marks are correct, as far as that was ever known: the version stays as
+   *  long as the stream. */
+  #isSound: boolean | undefined = undefined
   #hasMarked = false
   #isMarkOverdue = false
   /** Responses with events. */
@@ -336,7 +339,7 @@ export class FeedStream implements WatchSink {
     const stream = this.#stream
     if (this.#isOver || stream === undefined) return
     const { versions, target, progress } = this.#options
-    const isSound = versions.isProgressSound(stream.endpoint)
+    const isSound = (this.#isSound = versions.isProgressSound(stream.endpoint) ?? this.#isSound)
     const before = this.#trust
     if (isSound === false) this.#trust = 'old version'
     else if (this.#hasMarked) this.#trust = isSound === true ? 'trusted' : 'unknown'
