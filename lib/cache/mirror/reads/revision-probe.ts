@@ -251,6 +251,10 @@ export class RevisionProbe {
       if (second === undefined) return undefined
       const confirmed = epochs.judge(confirmMark, second)
       if (confirmed === 'same') {
+        // Restored again meanwhile, etcd may have passed what it had gone back from.
+        if (epochs.isNewTerm(second)) this.#doubts++
+        if (!(await this.isOurHistory())) return undefined
+        epochs.agreed(confirmMark, second)
         onStaleAnswer(first.revision, mark.revision)
         return second.revision
       }

@@ -262,6 +262,28 @@ t.test('a linearizable answer that goes back once was stale: it begins no epoch'
   t.equal(counts.get('violation stale-quorum-read'), 1)
 })
 
+t.test('etcd that goes back and is restored again is not called stale', async t => {
+  const { etcd, mirror, clock, counts } = await createReadyFixture()
+  for (let i = 0; i < 8; i++) etcd.put({ '/r/a/1': `${i}` })
+  const answer = etcd.range.bind(etcd)
+  etcd.range = async (...args) => {
+    etcd.range = answer
+    const first = await answer(...args)
+    etcd.restoreTo(5)
+    etcd.connections = 1
+    while (etcd.revision < 9) etcd.write({ '/r/a/1': 'other' })
+    return { ...first, header: etcd.headerAt(5) }
+  }
+  const waiting = watchOutcome(read(mirror, 'a'))
+  await clock.advance(300)
+  t.equal(counts.get('newEpoch'), 1)
+  t.equal(counts.get('violation stale-quorum-read'), undefined)
+  etcd.lastWatch.accept()
+  await clock.advance(300)
+  t.equal(waiting.now(), 'at 9')
+  t.same(contentsOf(await read(mirror, 'a')).entries, ['/r/a/1=other'])
+})
+
 t.test('a stream that is not read because much is to be applied is not taken for dead', async t => {
   const { etcd, mirror, clock, counts } = await createReadyFixture()
   etcd.put({ '/r/a/1': 'the watch begins at a revision that etcd has' })
