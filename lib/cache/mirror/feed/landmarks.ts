@@ -54,10 +54,12 @@ export interface DoubtedContents {
   readonly expired: () => void
 }
 
-/** A read at a revision, as far as it can be found again. */
+/** Findings of a read at a revision. */
 export interface ReadEntries {
   readonly entries: readonly KeyValue[]
   readonly revision: Revision
+  /** The term in which it was found, where another one would be another history's. */
+  readonly raftTerm?: bigint | undefined
   /** All that a range has. */
   readonly counted?: { readonly range: KeyRange; readonly count: number } | undefined
 }
@@ -128,18 +130,21 @@ export class Landmarks {
 
 /** Whether etcd has these entries at a revision, and as many keys. Fails as `ask` does. */
 export async function hasRead(
-  { entries, revision, counted }: ReadEntries,
+  { entries, revision, raftTerm, counted }: ReadEntries,
   ask: AskLandmark,
 ): Promise<boolean> {
+  const isOfTerm = ({ header }: RangeResponse): boolean =>
+    raftTerm === undefined || header.raftTerm === raftTerm
   const isFound = async (entry: KeyValue): Promise<boolean> => {
     const { key } = entry
     const then = await ask({ range: singleKey(key), revision, limit: 1 })
-    return then !== 'expired' && isSame({ key, at: revision, entry }, then.entries[0])
+    if (then === 'expired' || !isOfTerm(then)) return false
+    return isSame({ key, at: revision, entry }, then.entries[0])
   }
   const isCounted = async (): Promise<boolean> => {
     if (counted === undefined) return true
     const then = await ask({ range: counted.range, revision, limit: 1 })
-    return then !== 'expired' && then.count === counted.count
+    return then !== 'expired' && isOfTerm(then) && then.count === counted.count
   }
   const all = await Promise.all([...entries.map(isFound), isCounted()])
   return all.every(one => one)

@@ -1,9 +1,12 @@
 /** The pages of one read, all of the history that is known. An etcd that was restored from a backup
  *  meanwhile may have all that is known as landmarks, which are older, and still not what was just
  *  read. So a read is a landmark of its own: wherever another etcd may have answered since a page
- *  was, etcd is asked for the newest of all pages so far, and at the end for their number. */
+ *  was, etcd is asked for the newest of all pages so far, and at the end for their number.
+ *
+ *  These do not show what another history has changed in older keys. Mostly it has another term:
+ *  over a new connection, the term must be that of the pages before. */
 
-import { CacheError, type KeyRange, type Revision } from '@watchglass/base'
+import { CacheError, type KeyRange } from '@watchglass/base'
 import type { Source } from '@watchglass/etcd'
 import type { KeyValue } from '@watchglass/store'
 import type { Epochs } from './epochs.ts'
@@ -26,6 +29,7 @@ export class OneHistory {
   /** The reasons to doubt that there were when all pages so far were found to be of one history. */
   #agreedAt: number
   #hasDoubted = false
+  #last: RangePage | undefined = undefined
   #newest: readonly KeyValue[] = []
   #count = 0
 
@@ -51,36 +55,47 @@ export class OneHistory {
     range: KeyRange,
     pages: AsyncIterable<RangePage>,
   ): AsyncGenerator<RangePage, void, undefined> {
-    const { epochs, client } = this.#options
+    const { epochs } = this.#options
     const mark = epochs.mark()
-    let revision: Revision | undefined
     for await (const page of pages) {
       const verdict = epochs.judge(mark, page.header)
-      if (verdict !== 'same') throw this.#otherHistory()
-      revision = page.revision
+      if (verdict !== 'same' || !this.#mayFollow(page)) throw this.#otherHistory()
+      this.#last = page
       const own = newestOf(page.entries)
-      const isEarlier = page.connections !== client.connections
-      await this.#check([...this.#newest, ...own], revision, isEarlier)
+      await this.#check(page, [...this.#newest, ...own])
       this.#newest = newestOf([...this.#newest, ...own])
       this.#count += page.entries.length
       yield page
     }
-    if (revision === undefined) return
-    await this.#check(this.#newest, revision, false)
+    const last = this.#last
+    if (last === undefined) return
+    await this.#check(last, this.#newest)
     if (!this.#hasDoubted) return
     const counted = { range, count: this.#count }
-    const read = { entries: this.#newest, revision, counted }
+    const read = { ...this.#termOf(last), entries: this.#newest, revision: last.revision, counted }
     if (!(await this.#options.probe.has(read))) throw this.#otherHistory()
   }
 
-  async #check(newest: readonly KeyValue[], revision: Revision, isEarlier: boolean): Promise<void> {
-    const { epochs, probe } = this.#options
-    let isDoubted = isEarlier
+  #mayFollow({ connections, header }: RangePage): boolean {
+    const last = this.#last
+    if (last === undefined || connections === last.connections) return true
+    return header.raftTerm === last.header.raftTerm
+  }
+
+  /** The term in which etcd has to have what it had when it answered a page. */
+  #termOf({ connections, header }: RangePage): { readonly raftTerm?: bigint } {
+    return connections === this.#options.client.connections ? {} : { raftTerm: header.raftTerm }
+  }
+
+  async #check(page: RangePage, newest: readonly KeyValue[]): Promise<void> {
+    const { epochs, probe, client } = this.#options
+    let isDoubted = page.connections !== client.connections
     for (let i = 0; i < roundsMax; i++) {
       const { reasons } = probe
       isDoubted ||= reasons !== this.#agreedAt
       this.#hasDoubted ||= isDoubted
-      if (isDoubted && !(await probe.has({ entries: newest, revision }))) break
+      const read = { ...this.#termOf(page), entries: newest, revision: page.revision }
+      if (isDoubted && !(await probe.has(read))) break
       if (!(await probe.isOurHistory()) || epochs.number !== this.#epoch) break
       this.#agreedAt = reasons
       if (probe.reasons === reasons) return
