@@ -26,6 +26,8 @@ export const history: HistoryBounds = { maxBatches: 60, maxAgeMs: 20_000, maxByt
 export interface SimWatcher {
   readonly keyspace: string
   position: Position | undefined
+  /** Number of times that its keyspace was reset. */
+  resets: number
 }
 
 /** A place at which clients read: the mirror itself, or a worker with copies of it. */
@@ -46,7 +48,7 @@ export function placeOf(
   checks: MirrorChecks,
 ): Place {
   const watchers = keyspaceNames.flatMap(keyspace =>
-    [1, 2].map((): SimWatcher => ({ keyspace, position: undefined })),
+    [1, 2].map((): SimWatcher => ({ keyspace, position: undefined, resets: 0 })),
   )
   return { mirrors, thread, checks, delivered: new Map(), watchers }
 }

@@ -276,12 +276,15 @@ export class SimMirror {
 
   async #startWatcher({ mirrors, thread, checks }: Place, watcher: SimWatcher): Promise<void> {
     const freshness = this.#options.random.next() < 0.5 ? 'any' : 'consistent'
+    const { resets } = watcher
     try {
       const outcome = await mirrors.read(watcher.keyspace, {
         freshness: { type: freshness },
         elsewhere: 'anywhere',
       })
       if (outcome.from === 'elsewhere' || thread?.isDead === true) return
+      // A reset ends positions, and may come between the answer and whoever waits for it.
+      if (watcher.resets !== resets) return
       this.#guard(() => {
         watcher.position = checks.positionOf(watcher.keyspace, outcome.snapshot)
       })
@@ -349,7 +352,9 @@ export class SimMirror {
         const { delivered, watchers } = placeOf()
         delivered.delete(keyspace)
         for (const watcher of watchers) {
-          if (watcher.keyspace === keyspace) watcher.position = undefined
+          if (watcher.keyspace !== keyspace) continue
+          watcher.position = undefined
+          watcher.resets++
         }
         mirrorSide()?.reset(keyspace)
       },
