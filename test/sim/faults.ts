@@ -34,8 +34,12 @@ export const profiles: readonly Profile[] = [
   { name: 'everything', chances: lossy, trouble: 0.002, compaction: 0.005, restore: 0.0002 },
 ]
 
-const restoreKinds = ['other id', 'gone back', 'passed'] as const
-export type RestoreKind = (typeof restoreKinds)[number]
+export type RestoreKind = 'other id' | 'gone back' | 'passed'
+/** Signs of a restore: another cluster, or a revision that goes back, is always seen. */
+export const plainRestores: readonly RestoreKind[] = ['other id', 'gone back']
+/** An etcd that has passed all that was known gives itself away by its changes alone, if it does
+ *  (lib/ARCHITECTURE.md). */
+export const allRestores: readonly RestoreKind[] = [...plainRestores, 'passed']
 
 export interface FaultsOptions {
   readonly profile: Profile
@@ -46,6 +50,7 @@ export interface FaultsOptions {
   readonly truth: Truth
   readonly stats: Stats
   readonly clients: readonly string[]
+  readonly restoreKinds: readonly RestoreKind[]
 }
 
 export class Faults {
@@ -161,7 +166,7 @@ export class Faults {
 
   /** Takes a backup, or puts the last one in place. */
   #restore(): RestoreKind | undefined {
-    const { engine, network, random, truth, stats } = this.#options
+    const { engine, network, random, truth, stats, restoreKinds } = this.#options
     if (this.#backup === undefined || this.#isolated > 0) {
       this.#backup = engine.backup()
       return undefined

@@ -12,7 +12,8 @@ const tool = new ToolOptions(`npm run simulate -- [OPTION...]
   --profile NAME  one world with these faults: ${profiles.map(({ name }) => name).join(', ')}
   --threads N     with so many workers (0)
   --replica       with clients of etcd's own API
-  --own           with an etcd that says its revision in memory`)
+  --own           with an etcd that says its revision in memory
+  --plain         restores show by the cluster id, or by a revision that goes back`)
 const { values } = tool.read({
   options: {
     events: { type: 'string', default: '1000000' },
@@ -22,6 +23,7 @@ const { values } = tool.read({
     threads: { type: 'string', default: '0' },
     replica: { type: 'boolean', default: false },
     own: { type: 'boolean', default: false },
+    plain: { type: 'boolean', default: false },
   },
 })
 const events = tool.number('events', values.events)
@@ -39,7 +41,12 @@ process.stdout.write(
 )
 
 async function run(): Promise<SimulationResult> {
-  const world = { threads, hasReplica: values.replica, hasOwnRevision: values.own }
+  const world = {
+    threads,
+    hasReplica: values.replica,
+    hasOwnRevision: values.own,
+    isPlain: values.plain,
+  }
   if (values.profile === undefined) {
     const eventsOfWorld =
       values.world === undefined ? undefined : tool.number('world', values.world)

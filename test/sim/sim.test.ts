@@ -9,6 +9,9 @@ import { effort } from '../support/effort.ts'
 
 /** The number of events in every test run; the seed is new each time, and named by a failure. */
 const events = 42_000 * effort
+/** Worlds of a new seed have restores that are plain to see: what is noticed of others has its
+ *  limits (lib/ARCHITECTURE.md), and they are in the worlds of known seeds. */
+const isPlain = true
 /** Small enough that each profile has its turn. */
 const eventsOfWorld = 12_000
 
@@ -29,7 +32,12 @@ interface Regression {
 t.test('every answer of every mirror is right, whatever fails', async t => {
   const seed = Math.floor(Math.random() * 1_000_000_000)
   // Half as long as the others: each profile has its turn.
-  const { stats, worlds } = await simulate({ events, seed, eventsOfWorld: eventsOfWorld / 2 })
+  const { stats, worlds } = await simulate({
+    events,
+    seed,
+    eventsOfWorld: eventsOfWorld / 2,
+    world: { isPlain },
+  })
   t.ok(worlds >= profiles.length, 'each profile had its turn')
   for (const type of ['any', 'consistent', 'not-older-than', 'exact']) {
     t.ok(stats.of(`${type} mirror`) > 100, `reads of type ${type} were answered`)
@@ -53,7 +61,7 @@ t.test('a client that moves between workers never sees time go back', async t =>
   const met = new Map<string, number>()
   for (const threads of [2, 4]) {
     const sizes = { events, eventsOfWorld: eventsOfWorld / 2 }
-    const { stats } = await simulate({ ...sizes, seed, world: { threads } })
+    const { stats } = await simulate({ ...sizes, seed, world: { threads, isPlain } })
     for (const type of ['any', 'consistent', 'not-older-than', 'exact']) {
       t.ok(stats.of(`${type} mirror`) > 100, `reads of type ${type} were answered`)
     }

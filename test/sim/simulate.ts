@@ -29,7 +29,8 @@ export class WorldFailure extends Error {
     const threads = world.threads === undefined ? '' : ` --threads ${world.threads}`
     const replica = world.hasReplica === true ? ' --replica' : ''
     const own = world.hasOwnRevision === true ? ' --own' : ''
-    const replay = `npm run simulate -- --seed ${world.seed} --profile ${world.profile.name} --events ${world.events}${threads}${replica}${own}`
+    const plain = world.isPlain === true ? ' --plain' : ''
+    const replay = `npm run simulate -- --seed ${world.seed} --profile ${world.profile.name} --events ${world.events}${threads}${replica}${own}${plain}`
     super(`${text} (event ${events}; replay: ${replay})`, { cause })
     this.world = world
   }

@@ -12,7 +12,7 @@ import { OwnRevision } from '../../lib/etcd/own-revision.ts'
 import { FaultyNetwork } from '../support/etcd/faulty-network.ts'
 import type { Snapshot } from '../../lib/store/snapshot.ts'
 import { SimFailure } from './checks.ts'
-import { Faults, type Profile } from './faults.ts'
+import { allRestores, Faults, plainRestores, type Profile } from './faults.ts'
 import { SimClient } from './sim-client.ts'
 import { SimClock } from './sim-clock.ts'
 import { SimReplica } from './sim-replica.ts'
@@ -39,6 +39,8 @@ export interface WorldOptions {
   /** Whoever asks for etcd's revision finds it in memory, as with an etcd in the process; where no
    *  fault restores it. */
   readonly hasOwnRevision?: boolean | undefined
+  /** Restores are plain to see. */
+  readonly isPlain?: boolean | undefined
 }
 
 /** Everything must have come to rest after so long. */
@@ -122,6 +124,7 @@ export class World {
       random: this.#fork(),
       truth: this.#truth,
       stats: this.stats,
+      restoreKinds: options.isPlain === true ? plainRestores : allRestores,
       clients: [...writers, ...mirrors, ...(options.hasReplica === true ? ['replica'] : [])],
     })
     this.#replica =
