@@ -60,6 +60,11 @@ export class Backlog<T> {
     this.#hold(false)
   }
 
+  /** Whether anything waits. */
+  get isWaiting(): boolean {
+    return this.#hasWork
+  }
+
   get #hasWork(): boolean {
     return this.#steps !== undefined || this.#taken < this.#items.length
   }

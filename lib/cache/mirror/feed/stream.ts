@@ -195,8 +195,8 @@ export class FeedStream implements WatchSink {
     this.#backlog.pause()
     let failure = await probe.doubt()
     if (this.#isOver) return
-    // Changes came from the etcd that opened the watch, answers maybe from a restored one.
-    if (connections !== client.connections) {
+    // What waits is of the etcd that opened the watch, and the answers may be of a restored one.
+    if (connections !== client.connections && this.#backlog.isWaiting) {
       failure ??= new CacheError('source_failed', 'another etcd may answer since the watch opened')
     }
     if (failure !== undefined) {
