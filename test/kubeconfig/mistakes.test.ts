@@ -179,7 +179,7 @@ const mistakes: Readonly<Record<string, Mistake>> = {
   },
   'a plugin of v1alpha1': {
     text: plugin({ apiVersion: 'client.authentication.k8s.io/v1alpha1' }),
-    says: `${ofUser}: exec.apiVersion is "client.authentication.k8s.io/v1alpha1"; it must be client.authentication.k8s.io/v1 or client.authentication.k8s.io/v1beta1, as v1alpha1 is not supported since Kubernetes 1.24: write the kubeconfig anew with the tool that made it`,
+    says: `${ofUser}: exec.apiVersion is "client.authentication.k8s.io/v1alpha1"; it must be client.authentication.k8s.io/v1 or client.authentication.k8s.io/v1beta1, as v1alpha1 is not supported since Kubernetes 1.24: write the kubeconfig again with the tool that made it`,
   },
   'a plugin of v1 without a mode': {
     text: plugin({ interactiveMode: undefined }),
