@@ -64,7 +64,7 @@ t.test('a namespace names some of the finalizers that hold it, in turns', async 
   const patches: string[] = []
   const cluster: ClusterApi = {
     ...clusterOf(objects).cluster,
-    namespacedResources: () => [{ resource: 'pods', group: '' } as Resource],
+    namespacedResources: () => [{ resource: 'widgets', group: 'example.com' } as Resource],
     patch: async (_, patch) => void patches.push(JSON.stringify(patch)),
   }
   const clock = new SlowClock()
