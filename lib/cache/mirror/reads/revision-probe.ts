@@ -15,12 +15,12 @@ import {
   type CancelTimer,
   type Clock,
   type Key,
+  keyAfter,
   LinkedAbort,
   type Logger,
   type Random,
   repeat,
   type Revision,
-  singleKey,
   sleep,
 } from '@watchglass/base'
 import type {
@@ -107,7 +107,9 @@ export class RevisionProbe {
     this.#options = options
     this.#own = options.client.ownRevision
     this.#outage = new EtcdOutage(options.clock, options.logger)
-    this.#request = { range: singleKey(options.key), countOnly: true }
+    // Of a single key that is missing kine says a revision that may be too old; a range it counts.
+    const range = { start: options.key, end: keyAfter(keyAfter(options.key)) }
+    this.#request = { range, countOnly: true }
     this.#backoff = new Backoff(options.limits.probeBackoff, options.random)
     this.#calls = new DeadlineList(options.clock, options.limits.probeTimeoutMs, call => {
       call.isLate = true

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { keyAfter } from '../../../../lib/base/keys.ts'
 import { CacheError } from '../../../../lib/base/errors.ts'
 import type { LogFields } from '../../../../lib/base/logger.ts'
 import { revision } from '../../../../lib/base/revision.ts'
@@ -261,6 +262,24 @@ t.test('a linearizable answer that goes back once was stale: it begins no epoch'
   t.equal(counts.get('newEpoch'), undefined)
   t.equal(counts.get('violation stale-quorum-read'), 1)
 })
+
+t.test(
+  'a store that is wrong about its revision where a key is missing is asked for a range',
+  async t => {
+    const { etcd, mirror, counts } = await createReadyFixture()
+    for (let i = 0; i < 8; i++) etcd.put({ '/r/a/1': `${i}` })
+    const answer = etcd.range.bind(etcd)
+    // As kine after concurrent writes, until the next one.
+    etcd.range = async (request, signal) => {
+      const page = await answer(request, signal)
+      const isKey = request.range.end === keyAfter(request.range.start)
+      return isKey && page.entries.length === 0 ? { ...page, header: etcd.headerAt(5) } : page
+    }
+    t.equal(contentsOf(await read(mirror, 'a')).revision, 9)
+    t.equal(counts.get('newEpoch'), undefined)
+    t.equal(counts.get('violation stale-quorum-read'), undefined)
+  },
+)
 
 t.test('etcd that goes back and is restored again is not called stale', async t => {
   const { etcd, mirror, clock, counts } = await createReadyFixture()
