@@ -34,7 +34,23 @@ export const suiteBudgets: Readonly<Record<string, number>> = {
 /** Seconds of wall time for all of them on a quiet machine with two cores. */
 export const wholeBudget: number = 5 * 60 + 12
 /** The same for `npm run test:quick`, whose suites are a part of these. */
-export const quickBudget: number = 60
+export const quickBudget: number = 120
+/** Seconds that they took in November 2026: who waits is told. */
+export const wholeSeconds: number = 620
+export const quickSeconds: number = 135
+/** Suites that `npm run test:quick` leaves out: each takes long as a whole. */
+export const notQuick: ReadonlySet<string> = new Set([
+  'attacks',
+  'bench',
+  'cli',
+  'deploy',
+  'e2e',
+  'etcd-server',
+  'golden',
+  'proxy',
+  'sim',
+  'support',
+])
 
 /** The suite of a built test file: the folder of test/ that it is in, which has the name of the
  *  package that it tests, if it tests one. */

@@ -1,9 +1,8 @@
 /** `npm test`: after the build, runs the linter, the format check and every test file. `npm run
- *  test:quick` leaves out the files that start other processes, `npm run test:long` runs what
- *  `npm test` leaves out because it takes longest. `npm test -- FILE...` runs these files
+ *  test:quick` leaves out whole suites and files that start other processes, `npm run test:long`
+ *  runs what `npm test` leaves out because it takes longest. `npm test -- FILE...` runs these files
  *  only, such as dist/test/base/keys.test.js, and `npm test -w @watchglass/store` those of a
- *  package. `npm run test:node -- 24` runs the tests of the
- *  wire on another version of Node.
+ *  package. `npm run test:node -- 24` runs the tests of the wire on another version of Node.
  *
  *  Shows a line for each file, whatever failed in full, which suites took longer than they may,
  *  and at the end `N passed, N failed`, where a test is one `t.test` of a file. */
@@ -12,7 +11,16 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { long, quickBudget, suiteBudgets, suiteOf, wholeBudget } from './budgets.ts'
+import {
+  long,
+  notQuick,
+  quickBudget,
+  quickSeconds,
+  suiteBudgets,
+  suiteOf,
+  wholeBudget,
+  wholeSeconds,
+} from './budgets.ts'
 import { MachineWatch } from './support/patience.ts'
 import { lacksThreads, nodeForThreads, nodeOfVersion } from './support/runner/other-node.ts'
 import { alone, jobsOf } from './support/runner/plan.ts'
@@ -29,7 +37,7 @@ const threads = /^dist\/test\/workers\/pool\.test/
 
 const tool = new ToolOptions(`npm test -- [OPTION | FILE...]
   FILE     only these files, such as dist/test/base/keys.test.js
-  --quick  those that start no other process
+  --quick  those of the core that start no other process: two minutes
   --long   those that npm test leaves out
   --package those of a package, such as store
   --wire   those of the wire, on the Node of the version that follows (24)`)
@@ -73,8 +81,9 @@ process.exitCode = sum('failed') === 0 && results.length > 0 ? 0 : 1
 function sayWhatComes(jobs: readonly Job[]): void {
   const count = jobs.reduce((sum, { files }) => sum + files.length, 0)
   const isWhole = values.wire !== true && values.long !== true && values.package === undefined
-  const budget = values.quick === true ? quickBudget : wholeBudget
-  const about = isWhole && positionals.length === 0 ? `: up to ${budget} s on a quiet machine` : ''
+  const seconds = values.quick === true ? quickSeconds : wholeSeconds
+  const about =
+    isWhole && positionals.length === 0 ? `: about ${seconds} s on two quiet processors` : ''
   process.stdout.write(`# ${count} files${about}\n`)
 }
 
@@ -109,7 +118,7 @@ function chosenJobs(): Job[] {
   const use = new ProcessUse()
   const isChosen = (file: string): boolean => {
     if (long.includes(file)) return false
-    return values.quick !== true || !use.startsProcesses(file)
+    return values.quick !== true || (!notQuick.has(suiteOf(file)) && !use.startsProcesses(file))
   }
   const chosen = allTestFiles().filter(isChosen)
   const ofThreads = chosen.filter(file => threads.test(file))
