@@ -63,14 +63,18 @@ export class NamespaceEmptier {
     const isDeleted = memberOf(namespace.get('metadata'), 'deletionTimestamp') !== undefined
     if (!isDeleted || !held.includes(finalizer)) return
     const all = [...this.#options.cluster.namespacedResources()]
-    const pods = all.filter(({ group, resource }) => group === '' && resource === 'pods')
+    const isPods = ({ group, resource }: Resource): boolean => group === '' && resource === 'pods'
+    const pods = all.filter(isPods)
     await this.#deleteContents(place.name, pods)
     if (await this.#hasAny(place.name, pods)) {
       // As upstream: the conditions name what remains only when no pod does.
       await this.#tellConditions(place, namespace, { resources: [], finalizers: [] })
       return
     }
-    await this.#deleteContents(place.name, all)
+    await this.#deleteContents(
+      place.name,
+      all.filter(one => !isPods(one)),
+    )
     const remaining = await this.#remaining(place.name)
     await this.#tellConditions(place, namespace, remaining)
     if (remaining.resources.length > 0) return

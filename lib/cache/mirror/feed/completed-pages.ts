@@ -18,6 +18,7 @@ import {
 } from '@watchglass/base'
 import type { KeyValue } from '@watchglass/store'
 import type { CheckpointContents } from '../checkpoint.ts'
+import { keepNewest } from './newest.ts'
 import type { PagesOptions, RangePage } from './page.ts'
 import { readPages } from './pages.ts'
 
@@ -128,14 +129,7 @@ export class CompletedPages {
 
   #take(entry: KeyValue): void {
     this.#taken++
-    const newest = this.#newest
-    const oldest = newest[0]
-    if (newest.length === comparedMax) {
-      if (oldest !== undefined && entry.modRevision <= oldest.modRevision) return
-      newest.shift()
-    }
-    const at = newest.findLastIndex(one => one.modRevision <= entry.modRevision)
-    newest.splice(at + 1, 0, entry)
+    keepNewest(this.#newest, entry, comparedMax)
   }
 }
 

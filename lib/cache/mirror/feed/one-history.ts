@@ -9,8 +9,9 @@
 import { CacheError, type KeyRange } from '@watchglass/base'
 import type { Source } from '@watchglass/etcd'
 import type { KeyValue } from '@watchglass/store'
-import type { Epochs } from './epochs.ts'
+import type { EpochMark, Epochs } from './epochs.ts'
 import { putsMax } from './landmarks.ts'
+import { keepNewest } from './newest.ts'
 import type { RangePage } from './page.ts'
 import type { RevisionProbe } from '../reads/revision-probe.ts'
 
@@ -25,7 +26,7 @@ const roundsMax = 10
 
 export class OneHistory {
   readonly #options: OneHistoryOptions
-  readonly #epoch: number
+  readonly #mark: EpochMark
   /** The reasons to doubt that there were when all pages so far were found to be of one history. */
   #agreedAt: number
   #hasDoubted = false
@@ -35,7 +36,7 @@ export class OneHistory {
 
   constructor(options: OneHistoryOptions) {
     this.#options = options
-    this.#epoch = options.epochs.number
+    this.#mark = options.epochs.mark()
     this.#agreedAt = options.probe.reasons
   }
 
@@ -56,9 +57,8 @@ export class OneHistory {
     pages: AsyncIterable<RangePage>,
   ): AsyncGenerator<RangePage, void, undefined> {
     const { epochs } = this.#options
-    const mark = epochs.mark()
     for await (const page of pages) {
-      const verdict = epochs.judge(mark, page.header)
+      const verdict = epochs.judge(this.#mark, page.header)
       if (verdict !== 'same' || !this.#mayFollow(page)) throw this.#otherHistory()
       this.#last = page
       const own = newestOf(page.entries)
@@ -96,7 +96,7 @@ export class OneHistory {
       this.#hasDoubted ||= isDoubted
       const read = { ...this.#termOf(page), entries: newest, revision: page.revision }
       if (isDoubted && !(await probe.has(read))) break
-      if (!(await probe.isOurHistory()) || epochs.number !== this.#epoch) break
+      if (!(await probe.isOurHistory()) || epochs.number !== this.#mark.epoch) break
       this.#agreedAt = reasons
       if (probe.reasons === reasons) return
     }
@@ -112,13 +112,6 @@ export class OneHistory {
 
 function newestOf(entries: readonly KeyValue[]): readonly KeyValue[] {
   const newest: KeyValue[] = []
-  for (const entry of entries) {
-    const oldest = newest[0]
-    const isFull = newest.length === putsMax
-    if (isFull && oldest !== undefined && entry.modRevision <= oldest.modRevision) continue
-    if (isFull) newest.shift()
-    const at = newest.findLastIndex(one => one.modRevision <= entry.modRevision)
-    newest.splice(at + 1, 0, entry)
-  }
+  for (const entry of entries) keepNewest(newest, entry, putsMax)
   return newest
 }
